@@ -70,7 +70,7 @@ large() { make --no-print-directory bench CASES='-large-' LARGE=1 PAIRS="${PAIRS
 
 # essence prints the lines of a log that say how much was done.
 essence() {
-  grep -hE 'hostile: [a-z0-9-]+: |ecosystem: .*(avoidable|bought|restarts|made again)|^[0-9]+ targets fuzzed|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
+  grep -hE 'hostile: [a-z0-9-]+: |ecosystem: .*(avoidable|bought|restarts|made again)|^[0-9]+ targets fuzzed|races took|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
     sed -E -e 's/^ *[a-z_]+_test\.go:[0-9]+: //' -e 's/^\| ([^ ]+) \| ([0-9]+) \| [0-9]+ \| [0-9]+ \| ([^|]+) \|.*/\1: pods\/s \3/' |
     tail -n 9 | paste -sd ';' | cut -c1-700
 }

@@ -20,7 +20,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -142,17 +141,6 @@ func (e *env) definitions(of string) {
 func (e *env) lasts(d time.Duration) {
 	e.Helper()
 	throughout(e.T, d, "the scheduler runs", func() (bool, string) { return e.process.Running(), "it has ended" })
-}
-
-// deploy makes a Deployment of a queue, named like the queue.
-func (e *env) deploy(queue string, replicas int32, options ...podOption) {
-	e.Helper()
-	deployments, template := suite.client.AppsV1().Deployments(e.ns), e.template(queue, append(options, inQueue("root."+queue))...)
-	expect.Get(deployments.Create(e.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: queue},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: template},
-	}, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() { e.ok(deployments.Delete(context.Background(), queue, inBackground())) })
 }
 
 func (e *env) scale(queue string, replicas int32) {

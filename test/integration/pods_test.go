@@ -68,6 +68,10 @@ func requests(list ...string) podOption {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts(list...) }
 }
 
+func ofPriority(class string) podOption {
+	return func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
+}
+
 func withGrace(seconds int64) podOption {
 	return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
 }

@@ -2,6 +2,9 @@
 
 package integration
 
+// races is how often pods of default-scheduler race for the room of a DaemonSet pod.
+const races = 20
+
 // beside is how often room is made beside upstream's scheduler.
 const beside = 20
 
