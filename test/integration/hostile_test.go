@@ -255,7 +255,7 @@ func measureHostile(t *testing.T, borrow, attack func(*env, int), n int, shown f
 		}
 	}
 	var holds documents.Holds
-	e.own("holds", &holds)
+	e.ok(e.read(e.Context(), "/api/v1/holds", &holds))
 	if n := len(holds.Holds); n > 0 {
 		t.Errorf("%d nodes are held in the end", n)
 	}

@@ -52,12 +52,6 @@ func (e *env) read(ctx context.Context, path string, into any) error {
 	return err
 }
 
-// own requests a page below /api/v1.
-func (e *env) own(page string, into any) {
-	e.Helper()
-	e.ok(e.read(e.Context(), "/api/v1/"+page, into))
-}
-
 // readQueues asks REST for the tree of queues.
 func (e *env) readQueues(ctx context.Context) (*documents.Queue, error) {
 	root := &documents.Queue{}

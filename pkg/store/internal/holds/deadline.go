@@ -21,8 +21,8 @@ func (x *Holds) HoldsDue() time.Time {
 }
 
 // dueFrom returns the start of each hold's time-out. It is at most LatestFrom: one time-out
-// after the hold began, and StartDelay more for a node-bound pod. Otherwise such a pod could
-// choose further victims again and again when others take the room.
+// after the hold began, and StartDelay more for a node-bound pod, or before, as noteOwn says.
+// Otherwise such a pod could choose further victims again and again when others take the room.
 //
 // The holds of a PodGroup that has not started share one time-out, which counts from the
 // latest of them. With separate ones, the first member would lose its node while room is
@@ -42,9 +42,13 @@ func (x *Holds) dueFrom() reservations.From {
 		case p.State.HasNode():
 			return time.Time{}, false
 		case p.RequiredNode != "":
-			if h, _ := x.m.Preemption.Ledger.Of(asker); len(h.Chosen) == 0 {
+			h, _ := x.m.Preemption.Ledger.Of(asker)
+			if delayed := h.Since.Add(x.m.Preemption.NodeBoundParams.StartDelay); len(h.Chosen) == 0 {
 				// Before that, no victim may be chosen.
-				own = preemption.Latest(own, h.Since.Add(x.m.Preemption.NodeBoundParams.StartDelay))
+				if h.LatestFrom.Before(delayed) {
+					delayed = h.LatestFrom
+				}
+				own = preemption.Latest(own, delayed)
 			}
 			return own, true
 		case !p.GroupIncomplete():
