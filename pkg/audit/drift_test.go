@@ -292,6 +292,7 @@ func TestNowForgivesLateEvents(t *testing.T) {
 			l.notTold(func() { l.pod("p2", func(p *corev1.Pod) { p.Labels["x"] = "2" }) })
 		}()
 		expect.Holds(t, l.Now(pause))
+		synctest.Wait() // for the events
 		l.notTold(func() { l.pod("new", nil); l.remove("p1") })
 		want := "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still; " +
 			"pod ns/p2: its priority is 1, the store says 0; " + mendBooks
