@@ -83,7 +83,7 @@ func read(t *testing.T, tests bool, dirs ...string) words {
 	return w
 }
 
-// goFiles lists the Go files below the directories that are tests, or those that are none.
+// goFiles lists the test files below directories, or all other Go files there if tests is false.
 func goFiles(t *testing.T, tests bool, dirs ...string) (out []string) {
 	t.Helper()
 	for _, dir := range dirs {

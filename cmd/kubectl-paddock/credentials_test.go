@@ -132,7 +132,8 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	}
 	expect.Same(t, "sent over HTTPS", 0, len(trusted.authorization))
 	expect.Same(t, "sent over HTTP", []string{""}, plain.authorization)
-	// Or the above proves nothing: to the trusted server, and without a check.
+	// The token goes to a server that is trusted, and to one that is not to be checked; else the
+	// above proves nothing.
 	for _, args := range [][]string{
 		{"--certificate-authority", authority, "--tls-server-name", "example.com"},
 		{"--insecure-skip-tls-verify"},

@@ -143,8 +143,8 @@ func TestLeasesAreRenewed(t *testing.T) {
 	})
 }
 
-// got is what an agent answers.
-func got(agent *Agent, path string) *httptest.ResponseRecorder {
+// answer is what an agent answers.
+func answer(agent *Agent, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w
@@ -161,9 +161,9 @@ func TestWhatDoesNotFitIsRejectedAndCounted(t *testing.T) {
 		want := "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
 		expect.Same(r, "message", want, r.pod("too-big").Status.Message)
 		var s Stats
-		expect.OK(r, json.Unmarshal(got(r.agent, "/stats").Body.Bytes(), &s))
+		expect.OK(r, json.Unmarshal(answer(r.agent, "/stats").Body.Bytes(), &s))
 		expect.That(r, s.Rejections["OutOfcpu"] == 1 && s.Admitted == 2 && s.Ended == 1, "stats %+v", s)
-		expect.Same(r, "ready", http.StatusOK, got(r.agent, "/readyz").Code)
+		expect.Same(r, "ready", http.StatusOK, answer(r.agent, "/readyz").Code)
 	})
 }
 
@@ -329,7 +329,7 @@ func TestFailedCallsAreRepeated(t *testing.T) {
 func TestNotReadyBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := New(Options{Client: fake.NewClientset()})
-		expect.Same(t, "an agent that never ran is ready", http.StatusServiceUnavailable, got(agent, "/readyz").Code)
+		expect.Same(t, "an agent that never ran is ready", http.StatusServiceUnavailable, answer(agent, "/readyz").Code)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		expect.Holds(t, agent.Run(ctx))

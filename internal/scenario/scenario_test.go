@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -53,6 +54,27 @@ func TestCasesAreCutOut(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestWrongStoriesAreRefused(t *testing.T) {
+	const begin = "queues\nroot\n  a\n----\n\nnode n1 vcore=1\n----\n\n"
+	for text, want := range map[string]string{
+		"dance x\n----\n":                              "what is dance",
+		begin + "ask p queue=root.a loud\n----\n":      "what is [loud]",
+		begin + "pods\nx queue=root.a node=n2\n----\n": "no such node",
+		begin + "plan p\n----\n":                       "p does not ask",
+	} {
+		story := Tell(func(*State, Ask, bool) (Outcome, string, error) { return Outcome{}, "", nil })
+		var err error
+		datadriven.RunTestFromString(t, text, func(_ *testing.T, d *datadriven.TestData) string {
+			if err == nil {
+				_, err = story.Command(d)
+			}
+			return ""
+		})
+		expect.Fails(t, err, want)
+	}
+	expect.Refused(ReadOutcome("p1", "preempt for p1 on n1, short of vcore\n"))(t, "has no victims")
 }
 
 // No node of a scenario has more pods than fit, because the cluster would reject them.

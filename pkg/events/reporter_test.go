@@ -171,7 +171,9 @@ func TestTellWritesConditionAndEvent(t *testing.T) {
 		d := newFixture(t, newPod("p"))
 		expect.OK(t, d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))))
 		patches := d.patches()
-		expect.Same(t, "requests", 1, len(d.client.Actions()))
+		if len(patches) != 1 || len(d.client.Actions()) != 1 {
+			t.Fatalf("requests: %v, want one patch", d.client.Actions())
+		}
 		p := patches[0]
 		expect.Same(t, "patch of", "ns/p status", p.GetNamespace()+"/"+p.GetName()+" "+p.GetSubresource())
 		expect.Same(t, "type", types.StrategicMergePatchType, p.GetPatchType())

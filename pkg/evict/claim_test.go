@@ -295,7 +295,7 @@ func TestWhatAConflictMeans(t *testing.T) {
 		}{
 			{"the same pod", refOf("a"), conflict, nil, conflict},
 			{"another one", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, conflict, nil, errGone},
-			{"no pod", refOf("nobody"), conflict, nil, errGone},
+			{"no pod", refOf("none"), conflict, nil, errGone},
 			{"unknown", refOf("a"), conflict, lost, lost},
 			{"no conflict", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, lost, nil, lost},
 		} {

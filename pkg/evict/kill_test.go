@@ -158,25 +158,25 @@ func TestKilledAtAnyCall(t *testing.T) {
 // process is an executor that carries out the plan of an asker, step by step.
 type process struct {
 	*Executor
-	ctx context.Context
-	of  *asker
+	ctx   context.Context
+	asker *asker
 }
 
 type step func(p process) error
 
 func claimed(p process) error {
 	w := p.Store.(*books).works["uid-a"]
-	return p.writeClaim(p.ctx, p.of, &w)
+	return p.writeClaim(p.ctx, p.asker, &w)
 }
 
 func tainted(p process) error { return p.reconcileNode(p.ctx, "n1") }
 
-func deleted(p process) error { return p.advance(p.ctx, p.of) }
+func deleted(p process) error { return p.advance(p.ctx, p.asker) }
 
 // each lets the victims go in a given way.
 func each(letGo func(p process, v *victim) error) step {
 	return func(p process) (err error) {
-		for _, v := range p.of.plan.left {
+		for _, v := range p.asker.plan.left {
 			if v.pod, err = p.find(v.Ref); err == nil {
 				err = letGo(p, v)
 			}
@@ -188,9 +188,9 @@ func each(letGo func(p process, v *victim) error) step {
 	}
 }
 
-func marks(p process, v *victim) error { return p.mark(p.ctx, p.of, v) }
+func marks(p process, v *victim) error { return p.mark(p.ctx, p.asker, v) }
 
-func deletes(p process, v *victim) error { return p.delete(p.ctx, p.of, v) }
+func deletes(p process, v *victim) error { return p.delete(p.ctx, p.asker, v) }
 
 func marksLate(p process, v *victim) error { return errors.Join(deletes(p, v), marks(p, v)) }
 
@@ -220,7 +220,7 @@ var bugs = []struct {
 	{"claims after the deletes", "is ", []step{deleted, claimed}},
 	{"claims half of the victims", "want [v1 v2]", []step{func(p process) error {
 		half := deleteFor("a", planned[:2]...)
-		return p.writeClaim(p.ctx, p.of, &half)
+		return p.writeClaim(p.ctx, p.asker, &half)
 	}, tainted, deleted, claimed}},
 	{"marks before the claim", "is before the claim", []step{each(marks), claimed, tainted, deleted}},
 	{"does not mark", "is before the mark", []step{claimed, tainted, each(deletes)}},
@@ -234,7 +234,7 @@ var bugs = []struct {
 		return nil
 	}, claimed, tainted, deleted}},
 	{"lets one more go", "gone are [v1 v2 v3 w1]", []step{claimed, tainted, func(p process) error {
-		p.of.plan.left = append(p.of.plan.left, &victim{Victim: victimsOf("a", "w1")[0]})
+		p.asker.plan.left = append(p.asker.plan.left, &victim{Victim: victimsOf("a", "w1")[0]})
 		return nil
 	}, deleted}},
 }
@@ -251,9 +251,9 @@ func TestKillsFindPlantedBugs(t *testing.T) {
 					e.add(&w)
 					going, _ := e.Store.Commit(w.UID, nil, e.Clock.Now())
 					p := process{e, ctx, e.open[w.UID]}
-					p.of.plan = newPlan(&w, going, e.Clock.Now())
+					p.asker.plan = newPlan(&w, going, e.Clock.Now())
 					fails := func(s step) bool { return s(p) != nil }
-					if !slices.ContainsFunc(bug.steps, fails) && p.of.plan != nil {
+					if !slices.ContainsFunc(bug.steps, fails) && p.asker.plan != nil {
 						e.Store.VictimsDeleted(w.UID, e.Clock.Now()) // a plan that is completed by advance is gone
 					}
 				}

@@ -71,7 +71,7 @@ func started(t *testing.T, objects ...runtime.Object) *fixture {
 	return s
 }
 
-// unwatched is a fixture whose informers do not run, and its handler of pods.
+// unwatched is a fixture with informers that do not run, and its handler of pods.
 func unwatched(t *testing.T) (*fixture, cache.ResourceEventHandler) {
 	t.Helper()
 	s := newFixture(t, fake.NewClientset())

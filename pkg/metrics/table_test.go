@@ -113,7 +113,9 @@ func TestPageSaysWhatTheTableSays(t *testing.T) {
 	text := expect.Get(os.ReadFile(pagePath))(t)
 	before, rest, ok := strings.Cut(string(text), listHead)
 	_, after, ended := strings.Cut(rest, listEnd)
-	expect.That(t, ok && ended, "%s has no place for the list", pagePath)
+	if !ok || !ended {
+		t.Fatalf("%s has no place for the list", pagePath)
+	}
 	want := before + listHead + list() + listEnd + after
 	if *rewrite {
 		expect.OK(t, os.WriteFile(pagePath, []byte(want), 0o644))

@@ -16,7 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// TestDraftProperty refuses what would break the tree in a queue that is there.
+// A queue that does not exist gets no child and is not removed. For queues that exist see
+// TestDraftProperty.
 func TestDraftRefusesQueuesThatDoNotExist(t *testing.T) {
 	d := draft(t, "root\n  a\n    b")
 	before := queuestest.ShowSettings(d)

@@ -27,7 +27,7 @@ func counted(d *queues.Draft) error {
 			{Total: total + 2}: "", {PerNamespace: n + 2}: "",
 			{Total: total + 1}: reasons.TooManyQueues, {PerNamespace: n + 1}: reasons.TooManyQueues,
 		} {
-			if why := l.Admit(d, "root.new.leaf", namespace); why.Code != want { // it is two
+			if why := l.Admit(d, "root.new.leaf", namespace); why.Code != want { // two queues would be made: root.new and its leaf
 				return fmt.Errorf("%d queues, %d for %q; %+v: %v", total, n, namespace, l, why)
 			}
 		}

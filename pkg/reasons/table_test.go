@@ -13,15 +13,20 @@ import (
 )
 
 // constant is a constant of type Code as it stands in the source.
-var constant = regexp.MustCompile(`(?m)^\t(\w+)\s+Code = "(\w+)"$`)
+var constant = regexp.MustCompile(`(?m)^(?:\t|const )(\w+)\s+Code = "(\w+)"`)
 
 // TestTableHasEveryDeclaredCode: in the order of the constants, the way of a pod. Each constant
 // is named like its value.
 func TestTableHasEveryDeclaredCode(t *testing.T) {
 	var declared, listed []Code
 	for _, source := range expect.Get(filepath.Glob("*.go"))(t) {
-		text := expect.Get(os.ReadFile(source))(t)
-		for _, c := range constant.FindAllStringSubmatch(string(text), -1) {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		text := string(expect.Get(os.ReadFile(source))(t))
+		constants := constant.FindAllStringSubmatch(text, -1)
+		expect.Same(t, "codes that are read in "+source, strings.Count(text, " Code = \""), len(constants))
+		for _, c := range constants {
 			expect.Same(t, "a constant and its value", c[2], c[1])
 			declared = append(declared, Code(c[2]))
 		}
@@ -85,6 +90,7 @@ func TestTableCheckFindsPlantedBugs(t *testing.T) {
 		"no period":        {"Better", "It is better", "Nothing."},
 		"no remedy":        {"Better", "It is better.", ""},
 		"space at the end": {"Better", "It is better.", "Nothing. "},
+		"a bar":            {"Better", "It is a|b.", "Nothing."}, // it would end a cell of the page
 		"small letter":     {"Better", "it is better.", "Nothing."},
 	} {
 		expect.That(t, checkTable([]Entry{good, bad}) != nil, "%s: not found", name)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,19 +38,26 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// does carries out commands of testdata/pages, one a line.
-func (c *cluster) does(t *testing.T, script string) {
+// does carries out commands of testdata/pages, one a line, and returns their outputs.
+func (c *cluster) does(t *testing.T, script string) (outputs []string) {
 	t.Helper()
 	for line := range strings.Lines(strings.TrimSpace(script)) {
 		command, args, err := datadriven.ParseLine(line)
 		expect.OK(t, err)
-		c.command(t, &datadriven.TestData{Pos: line, Cmd: command, CmdArgs: args})
+		outputs = append(outputs, c.command(t, &datadriven.TestData{Pos: line, Cmd: command, CmdArgs: args}))
 	}
+	return outputs
 }
+
+// ofOne are the commands about one pod or node.
+var ofOne = []string{"node", "pod", "bounce", "hint", "delete", "preempt", "require", "commit", "victims-deleted", "fail"}
 
 // command carries out a command and returns its output.
 func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
+	if slices.Contains(ofOne, d.Cmd) && argument(d, "name") == "" {
+		d.Fatalf(t, "%s wants a name", d.Cmd)
+	}
 	uid := types.UID("uid-" + argument(d, "name")) // of the pod that most commands name
 	switch d.Cmd {
 	case "config":

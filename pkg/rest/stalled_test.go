@@ -86,12 +86,13 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 // cycle is what the scheduler asks of the store while it places a pod, makes room for
 // one and goes on; all of it takes the store's lock.
 func (c *cluster) cycle(t *testing.T) {
-	c.does(t, `
+	outputs := c.does(t, `
 		pod name=more queue=root.b app=more request=vcore=1
 		wait for=0s
 		preempt name=more
 		pod name=more queue=root.b app=more request=vcore=1 stuck
 	`)
+	expect.Says(t, outputs[2], "(law 4)") // a plan is made, and refused
 	_, why := c.Store.Commit("uid-a1", nil, c.Now)
 	expect.That(t, why.None(), "the plan is not carried out: %v", why)
 	c.does(t, `

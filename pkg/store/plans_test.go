@@ -189,7 +189,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 		within time.Duration
 	}{
 		{"the last node", func(*Store) {}, 249, 15 * time.Second},
-		{"nobody", func(*Store) {}, -1, 0},
+		{"no node", func(*Store) {}, -1, 0},
 		{"a store that forgets", func(s *Store) {
 			for _, p := range s.model.SortedPods() {
 				if p.Asker != nil {
@@ -225,7 +225,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 			}
 			expect.That(t, placed <= c.within && (placed != 0 || c.within <= 0),
 				"placed after %v; %d nodes were asked about", placed, len(asked))
-			if c.name == "nobody" {
+			if c.name == "no node" {
 				for node, n := range asked {
 					if n > 8 { // two pods, two sweeps of each in this time, two calls in each
 						t.Fatalf("node %s was asked about %d times", node, n)

@@ -49,29 +49,36 @@ partitions:
       properties: {preemption.delay: 10s}
 `)
 	older := map[string]time.Duration{"waiting": -time.Second} // then the running pod is no originator
-	add := func(kind, name, queue, app, node string, spec objects.Spec, request string) {
+	type hostile struct {
+		kind, name, queue, app, node, request string
+		spec                                  objects.Spec
+	}
+	add := func(p hostile) {
 		c.Add(objects.Pod{
 			Identity: objects.Identity{
-				UID: types.UID("uid-" + kind + name), Namespace: name, Name: name, Created: c.Now.Add(older[kind]),
-				Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app, name: name},
-				Annotations: map[string]string{placement.KeyUserInfo: fmt.Sprintf(`{"user":%q,"groups":[%q]}`, name, name)},
+				UID: types.UID("uid-" + p.kind + p.name), Namespace: p.name, Name: p.name, Created: c.Now.Add(older[p.kind]),
+				Labels:      map[string]string{placement.KeyQueue: p.queue, placement.KeyApplicationID: p.app, p.name: p.name},
+				Annotations: map[string]string{placement.KeyUserInfo: fmt.Sprintf(`{"user":%q,"groups":[%q]}`, p.name, p.name)},
 			},
-			Spec: spec, Status: objects.Status{Node: node}, Request: queuestest.Vector(request + " pods=1"),
+			Spec: p.spec, Status: objects.Status{Node: p.node}, Request: queuestest.Vector(p.request + " pods=1"),
 		})
 	}
 	for i, name := range nasty {
 		const request = "vcore=1 <script>alert(1)</script>=1"
 		c.Node(name, "vcore=4 memory=8Gi pods=20 <script>alert(1)</script>=3")
-		add("running", name, "root.a", name, name, objects.Spec{}, request)
-		add("waiting", name, "root.a", name, "", objects.Spec{}, request)
-		add("lost", name, "root.a."+name, name, "", objects.Spec{}, request)
-		add("made", name, "root.made"+fmt.Sprint(i)+name, name, "", objects.Spec{}, request)
-		add("foreign", name, "", name, name, objects.Spec{Foreign: true}, request)
+		add(hostile{kind: "running", name: name, queue: "root.a", app: name, node: name, request: request})
+		add(hostile{kind: "waiting", name: name, queue: "root.a", app: name, request: request})
+		add(hostile{kind: "lost", name: name, queue: "root.a." + name, app: name, request: request})
+		add(hostile{kind: "made", name: name, queue: "root.made" + fmt.Sprint(i) + name, app: name, request: request})
+		add(hostile{kind: "foreign", name: name, app: name, node: name, request: request, spec: objects.Spec{Foreign: true}})
 	}
 	for i := range 3 {
-		add(fmt.Sprint("more-", i), nasty[1], "root.a", nasty[2], nasty[0], objects.Spec{Priority: -1}, "vcore=1")
+		add(hostile{
+			kind: fmt.Sprint("more-", i), name: nasty[1], queue: "root.a", app: nasty[2], node: nasty[0], request: "vcore=1",
+			spec: objects.Spec{Priority: -1},
+		})
 	}
-	add("asker", nasty[0], "root.b", "<asker>", "", objects.Spec{}, "vcore=3")
+	add(hostile{kind: "asker", name: nasty[0], queue: "root.b", app: "<asker>", request: "vcore=3"})
 	c.Preempt("asker" + nasty[0])
 	s := newSite(c)
 	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: \"<script>alert(1)</script>\"}\n    - {name: c, '<b>': 1}\n"))

@@ -148,6 +148,9 @@ func TestPages(t *testing.T) {
 			}
 			c := s.get(http.MethodGet, d.CmdArgs[0].String(), "")
 			out := textOf(t, c.Body.String())
+			if d.Cmd != "text" && d.Cmd != "html" {
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
 			if d.Cmd == "html" {
 				_, after, _ := strings.Cut(c.Body.String(), "<h2>")
 				out, _, _ = strings.Cut("<h2>"+after, "</main>")

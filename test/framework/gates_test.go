@@ -89,6 +89,9 @@ func TestMessageOfAPodWithoutANode(t *testing.T) {
 				time.Sleep(time.Second)
 				synctest.Wait()
 				told := informer.Condition(c.api.pod("late"), corev1.PodScheduled)
+				if told == nil {
+					t.Fatal("the pod is told nothing")
+				}
 				want := "0/1 nodes are available: " + why + ". PreemptionRefused: neither queue root.borrows nor one above it " +
 					"is below its guarantee in what the pod requests (law 4)"
 				expect.Same(t, "told", want, strings.TrimSuffix(told.Message, "."))

@@ -177,7 +177,8 @@ type scenario struct {
 	pace    time.Duration // between two rooms, in the time of the bubble; 0 is 1 ms, restless none
 	options options
 	most    float64 // cycles for each pod that ends; 0 is any
-	// disturbances come from outside.
+	// disturbances is how often something outside upsets the order; each allows a window of
+	// large ranks.
 	disturbances int
 	// equal gives the scheduler wrong guarantees, to plant a bug.
 	equal bool
@@ -328,12 +329,13 @@ func (r *referee) check(disturbances int) error {
 	return errors.Join(errs...)
 }
 
-// With back-off, pods that failed a moment ago wait in a separate queue, and the
-// scheduler takes them only when it is idle. So the order is that of the other tests as
+// TestOrder: pods get nodes in the order of the queues. With back-off, as two of the cases have
+// it, pods that failed a moment ago wait in a separate queue, and the
+// scheduler takes them only when it is idle. So the order is that of the other cases as
 // long as the scheduler keeps up with the rooms; that is the claim here. While it does
 // not keep up, the queues of pods that did not fail a moment ago have more than their
 // share, for as long as the back-off lasts. No window bounds that excess, and its size
-// depends on the machine. So the test runs in a bubble, in which a scheduler keeps up
+// depends on the machine. So these cases run in a bubble, in which a scheduler keeps up
 // with any pace.
 func TestOrder(t *testing.T) {
 	for name, s := range map[string]scenario{

@@ -48,19 +48,19 @@ func TestSetSchedulerName(t *testing.T) {
 		m                  marks
 		want               string
 	}{
-		{"no scheduler named", on, "", "", nil, profile},
-		{"default-scheduler named", on, upstream, "", nil, profile},
-		{"another one named", on, "mine", "", nil, "mine"},
-		{"yunikorn named", on, profile, "", nil, profile},
-		{"labels are there", on, "", "", marks{markQueue: "root.a"}, profile},
-		{"the label of Paddock alone", on, "", "", paddock, profile},
-		{"what says it is a mirror pod", on, "", "", marks{markMirror: "x"}, profile},
-		{"Paddock itself", on, upstream, "paddock", paddock, upstream},
-		{"its account without the label", on, upstream, "paddock", nil, profile},
-		{"its label, another account", on, upstream, "robot", paddock, profile},
-		{"switched off", off, "", "", nil, upstream},
-		{"not said", none, "", "", nil, upstream},
-		{"not said, yunikorn named", none, profile, "", nil, profile},
+		{name: "no scheduler named", in: on, want: profile},
+		{name: "default-scheduler named", in: on, scheduler: upstream, want: profile},
+		{name: "another one named", in: on, scheduler: "mine", want: "mine"},
+		{name: "yunikorn named", in: on, scheduler: profile, want: profile},
+		{name: "labels are there", in: on, m: marks{markQueue: "root.a"}, want: profile},
+		{name: "the label of Paddock alone", in: on, m: paddock, want: profile},
+		{name: "what says it is a mirror pod", in: on, m: marks{markMirror: "x"}, want: profile},
+		{name: "Paddock itself", in: on, scheduler: upstream, account: "paddock", m: paddock, want: upstream},
+		{name: "its account without the label", in: on, scheduler: upstream, account: "paddock", want: profile},
+		{name: "its label, another account", in: on, scheduler: upstream, account: "robot", m: paddock, want: profile},
+		{name: "switched off", in: off, want: upstream},
+		{name: "not said", in: none, want: upstream},
+		{name: "not said, yunikorn named", in: none, scheduler: profile, want: profile},
 	} {
 		if got := create(c.in, c.scheduler, c.account, c.m); got != c.want {
 			t.Errorf("%s: scheduler %s, want %s", c.name, got, c.want)

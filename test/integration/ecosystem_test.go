@@ -21,6 +21,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -582,7 +583,14 @@ func (e *env) watchNodes() *seenNodes {
 	factory := informers.NewSharedInformerFactoryWithOptions(suite.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = pool + "=" + e.nodePool
 	}))
-	expect.Get(factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	nodes := factory.Core().V1().Nodes().Informer()
+	e.ok(nodes.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			e.Errorf("the watch of nodes cannot be continued: %v", err)
+		}
+	}))
+	e.Cleanup(factory.Shutdown) // the context of the test has ended then
+	expect.Get(nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) { seen.note(o, true) }, DeleteFunc: func(o any) { seen.note(o, false) },
 	}))(e)
 	factory.Start(e.Context().Done())

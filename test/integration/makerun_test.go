@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,6 +159,12 @@ func (l *launched) checkStop() {
 	for _, child := range children {
 		if err := syscall.Kill(child, 0); err == nil {
 			l.Errorf("process %d outlives the launcher", child)
+		}
+	}
+	if rest := restAddress.FindStringSubmatch(l.output()); rest != nil { // children are known on Linux only
+		if c, err := net.DialTimeout("tcp", strings.TrimPrefix(rest[1], "http://"), time.Second); err == nil {
+			_ = c.Close()
+			l.Errorf("a process still listens at %s", rest[1])
 		}
 	}
 	out, err := exec.Command(suite.launcher, "--dir", l.dir, "pods").CombinedOutput()

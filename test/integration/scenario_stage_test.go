@@ -187,6 +187,7 @@ func (c *play) makeHolders() error {
 		if err != nil {
 			return err
 		}
+		c.holders = append(c.holders, pod)
 		claim := reservations.Claim{Node: c.node(x.Node), Since: time.Now()}
 		for _, leaving := range c.leaving() {
 			if leaving.Spec.NodeName == claim.Node {

@@ -118,7 +118,9 @@ type play struct {
 	name  string
 	pods  map[string]*corev1.Pod // as they were created, by the name in the scenario
 	asker *corev1.Pod
-	gone  []string // the names of the pods that were evicted by the time of the check
+	// holders are the other askers of the scenario, which hold nodes from the beginning.
+	holders []*corev1.Pod
+	gone    []string // the names of the pods that were evicted by the time of the check
 }
 
 // outcome is the outcome so far. The API server chooses UIDs, and the UID decides between
@@ -137,7 +139,7 @@ func (c *play) outcome() scenario.Outcome {
 // or the rule by which it is refused.
 func (c *play) outcomeByName() scenario.Outcome {
 	out := scenario.Outcome{Asker: c.asker.Name, Kind: planner.Refuse}
-	for _, pod := range c.pods {
+	for _, pod := range slices.AppendSeq(append(c.holders, c.asker), maps.Values(c.pods)) {
 		if c.house.history.first(pod.UID, func(s sight) bool { return s.gone }) != nil {
 			out.Victims = append(out.Victims, pod.Name)
 		}

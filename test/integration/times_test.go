@@ -97,6 +97,10 @@ func TestTimeToGuarantee(t *testing.T) {
 	c.expectNoMore(calm, pods, "victim")
 	e.expectBooks()
 
+	eventually(t, patience, "the log has the end of each hold", func() (bool, string) {
+		ended := e.logLines(`"A hold has ended"`, `pod="`+e.ns+`/asker-`, `ended="bound"`)
+		return len(ended) == pods, strings.Join(ended, "\n")
+	})
 	e.awaitMetric(`paddock_hold_duration_seconds_count{end="bound",kind="queue"}`, fmt.Sprint(pods))
 	e.awaitMetric(`paddock_time_to_guarantee_seconds_count`, "1")
 	shown := e.metrics()

@@ -29,6 +29,9 @@ func shipped(configuration []byte) string {
       restAddress: ""
       metricsQueues: 0
 `
+	if !strings.Contains(string(configuration), args) {
+		panic("no " + args + "in a shipped configuration")
+	}
 	return strings.ReplaceAll(string(configuration), args, args+more)
 }
 

@@ -298,7 +298,7 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	reserved := p.in.reserved(p.in.nodeNames(), *pod.Spec.Priority)
 	p.in.interceptor.tries(pod.UID)
 	p.in.api.locked(func() {
-		p.in.tried[pod.UID] = cycle{time.Now(), p.in.known, holds, reserved}
+		p.in.tried[pod.UID] = cycle{began: time.Now(), knew: p.in.known, held: holds, reserved: reserved}
 		delete(p.in.stranded, pod.UID)
 		clear(p.in.overtakes)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -168,8 +169,20 @@ func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
 			seen[c.what]++
 		}
 	}
-	passing := func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 }
-	return slices.DeleteFunc(wrong, passing), nil
+	return stayed(wrong, seen), nil
+}
+
+// stayed returns the complaints that are firm, or were made in most of the checks.
+func stayed(wrong []complaint, seen map[string]int) []complaint {
+	return slices.DeleteFunc(wrong, func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 })
+}
+
+func TestComplaintsThatStay(t *testing.T) {
+	firm, often, seldom := complaint{what: "firm", firm: true}, complaint{what: "often"}, complaint{what: "seldom"}
+	left := stayed([]complaint{firm, often, seldom}, map[string]int{"often": insist * 3 / 4, "seldom": insist*3/4 - 1})
+	if len(left) != 2 || left[0].what != "firm" || left[1].what != "often" {
+		t.Errorf("there stay %v, want the firm one and that made often", left)
+	}
 }
 
 // complaint is a fault at rest; what is the same as long as the fault lasts.

@@ -155,14 +155,13 @@ func again(seed uint64) string {
 // counted is a kind of event that histories count.
 type counted int
 
-// A set of histories of so many steps has every event at least once, except those that are only shown.
-// Without them, the daily histories could have settings that never exercise a check, and
-// would show nothing.
+// A set of histories of at least so many steps has an event at least once. Without these bounds the
+// daily histories could have settings that never exercise a check, and would show nothing.
 const (
 	always = 0
-	often  = 200_000 // 0 to 3 in 50,000 steps
+	often  = 200_000
 	rarely = 1_000_000
-	shown  = math.MaxInt
+	shown  = math.MaxInt // never: it is only shown
 )
 
 // The events that are counted. Answers are those of the filter.
@@ -199,7 +198,7 @@ var (
 	heldRelabelled  = counting("holds of nodes that lost the label which the asker requires", rarely)
 	heldGone        = counting("holds of nodes that were deleted", rarely)
 	heldForOwn      = counting("nodes that are held while pods of the asker's own namespace leave", always)
-	besideOwn       = counting("answers about nodes whose holders all wait for pods of their own", always)
+	besideOwn       = counting("answers about nodes of which all holders wait for pods of their own", always)
 	keptBesideOwn   = counting("those of these answers that keep room for the holders", always)
 	saidHeld        = counting("answers that a node is held", always)
 	saidFirst       = counting("answers that a node has room for another pod first", always)

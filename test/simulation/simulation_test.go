@@ -99,7 +99,7 @@ type result struct {
 func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 	t.Helper()
 	// Other sources of randomness: upstream's choice among equal nodes, and the jitter of clients.
-	rand.Seed(int64(seed)) //nolint:staticcheck // they use the global source; main_test.go makes it seedable
+	rand.Seed(int64(seed)) //nolint:staticcheck // they use the global source; run_test.go makes it seedable
 	utilrand.Seed(int64(seed))
 	defer app.SetLeader(leader.Always())
 	defer pprof.SetGoroutineLabels(context.Background())

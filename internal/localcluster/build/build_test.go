@@ -95,6 +95,9 @@ func TestImportPathsAreToldFromMessages(t *testing.T) {
 
 func TestOnlyTheLastMessagesAreKept(t *testing.T) {
 	rest := eachLine(strings.NewReader(strings.Repeat("old\n", 500)+"\nnew\r\nlast"), func(string) bool { return false })
+	if len(rest) != 100 {
+		t.Fatalf("%d lines are kept, want 100", len(rest))
+	}
 	expect.Same(t, "the last two of a hundred lines", []string{"new", "last"}, rest[98:])
 }
 

@@ -36,7 +36,8 @@ func (c *cell) leaf(path string) queues.ID {
 	return queues.NoQueue
 }
 
-// used is what a queue uses by a pod on the node; without a name, elsewhere.
+// used is what a queue uses by a pod on the node; without a name, elsewhere. A pod named optout
+// opted out, and one named originator is an originator.
 type used struct {
 	pod, path     string
 	vcore, memory int64
@@ -79,30 +80,54 @@ func TestGuaranteesBind(t *testing.T) {
 		want, free string // victims of a bound and of another asker
 		rule       planner.Rule
 	}{
-		{"law 2: the queue would be below its guarantee", "root\n  a guaranteed.vcore=10m\n", "",
-			[]used{{"p1", "root.a", 6, 1}, {"p2", "root.a", 4, 1}, {"", "root.a", 3, 0}}, "", "p1", planner.Law2},
-		{"law 2: one of two may go", "root\n  a guaranteed.vcore=6m\n", "",
-			[]used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}, {"", "root.a", 1, 0}},
-			"p1", "p1", planner.Law2},
-		{"law 2: a type that is not contested", "root\n  a guaranteed.memory=2\n", "",
-			[]used{{"p1", "root.a", 10, 2}}, "", "p1", planner.Law2},
-		{"law 2: a parent", "root\n  p guaranteed.vcore=10m\n    a\n", "",
-			[]used{{"p1", "root.p.a", 10, 1}}, "", "p1", planner.Law5},
-		{"law 5: below its guarantee", "root\n  a guaranteed.vcore=20m\n", "",
-			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.Law5},
-		{"borrowed", "root\n  a\n", "", []used{{"p1", "root.a", 10, 1}}, "p1", "p1", ""},
-		{"law 7: outside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n  a\n", "root.mine.d",
-			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.Law7},
-		{"law 7: inside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n    a\n", "root.mine.d",
-			[]used{{"p1", "root.mine.a", 10, 1}}, "p1", "p1", ""},
-		{"disabled", "root\n  a props=preemption.policy:disabled\n", "",
-			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.RuleDisabled},
-		{"the guarantee of its own leaf", "root\n  a guaranteed.vcore=10m\n", "root.a",
-			[]used{{"p1", "root.a", 10, 1}}, "", "p1", planner.Law2},
-		{"its own leaf keeps its guarantee by the pod itself", "root\n  a guaranteed.vcore=5m\n", "root.a",
-			[]used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}}, "p1", "p1", planner.Law2},
-		{"law 1: opted out last", "root\n  a\n", "",
-			[]used{{"optout", "root.a", 5, 1}, {"originator", "root.a", 5, 1}}, "originator", "optout", ""},
+		{
+			name: "law 2: the queue would be below its guarantee", tree: "root\n  a guaranteed.vcore=10m\n",
+			pods: []used{{"p1", "root.a", 6, 1}, {"p2", "root.a", 4, 1}, {"", "root.a", 3, 0}}, free: "p1", rule: planner.Law2,
+		},
+		{
+			name: "law 2: one of two may go", tree: "root\n  a guaranteed.vcore=6m\n",
+			pods: []used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}, {"", "root.a", 1, 0}}, want: "p1", free: "p1", rule: planner.Law2,
+		},
+		{
+			name: "law 2: a type that is not contested", tree: "root\n  a guaranteed.memory=2\n",
+			pods: []used{{"p1", "root.a", 10, 2}}, free: "p1", rule: planner.Law2,
+		},
+		{
+			name: "law 2: a parent", tree: "root\n  p guaranteed.vcore=10m\n    a\n",
+			pods: []used{{"p1", "root.p.a", 10, 1}}, free: "p1", rule: planner.Law5,
+		},
+		{
+			name: "law 5: below its guarantee", tree: "root\n  a guaranteed.vcore=20m\n",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law5,
+		},
+		{
+			name: "borrowed", tree: "root\n  a\n",
+			pods: []used{{"p1", "root.a", 10, 1}}, want: "p1", free: "p1",
+		},
+		{
+			name: "law 7: outside of the fence", tree: "root\n  mine props=preemption.policy:fence\n    d\n  a\n", leaf: "root.mine.d",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law7,
+		},
+		{
+			name: "law 7: inside of the fence", tree: "root\n  mine props=preemption.policy:fence\n    d\n    a\n", leaf: "root.mine.d",
+			pods: []used{{"p1", "root.mine.a", 10, 1}}, want: "p1", free: "p1",
+		},
+		{
+			name: "disabled", tree: "root\n  a props=preemption.policy:disabled\n",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.RuleDisabled,
+		},
+		{
+			name: "the guarantee of its own leaf", tree: "root\n  a guaranteed.vcore=10m\n", leaf: "root.a",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law2,
+		},
+		{
+			name: "its own leaf keeps its guarantee by the pod itself", tree: "root\n  a guaranteed.vcore=5m\n", leaf: "root.a",
+			pods: []used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}}, want: "p1", free: "p1", rule: planner.Law2,
+		},
+		{
+			name: "law 1: opted out last", tree: "root\n  a\n",
+			pods: []used{{"optout", "root.a", 5, 1}, {"originator", "root.a", 5, 1}}, want: "originator", free: "optout",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCell(t, tt.tree)
@@ -183,6 +208,16 @@ func TestGuaranteesBindAtRandom(t *testing.T) {
 			if err := daemonset.Judge(&c.node, &c.ask, bound, d); err != nil {
 				t.Fatalf("seed %d: the judge refuses %s: %v", seed, d.String(), err)
 			}
+		}
+		may := left[0] // free if all pods go that may go alone
+		for i := range c.node.Pods {
+			one := daemonset.Decision{Victims: []daemonset.Victim{{Pod: &c.node.Pods[i]}}}
+			if spared(c, &one) == nil {
+				may += c.node.Pods[i].Request[0]
+			}
+		}
+		if d.Outcome == planner.Hold && may < c.ask.Request[0] {
+			t.Fatalf("seed %d: held in vain: %s", seed, d.String())
 		}
 		free := daemonset.Plan(&c.node, &c.ask, daemonset.Params{})
 		if spared(c, &free) != nil {

@@ -229,7 +229,11 @@ func (s *story) pod(x *line) *mpod {
 		}
 	}
 	for _, name := range x.take("budget") {
-		p.budgets = append(p.budgets, slices.Index(s.budgets, name))
+		i := slices.Index(s.budgets, name)
+		if i < 0 {
+			x.err = errors.Join(x.err, fmt.Errorf("there is no budget %q", name))
+		}
+		p.budgets = append(p.budgets, i)
 	}
 	return p
 }

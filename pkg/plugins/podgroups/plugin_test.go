@@ -88,7 +88,7 @@ func fixture(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plu
 	}, fake.NewSimpleClientset(podGroup("g", 3)), h))(t)
 	h.Start(t)
 	pods := []*corev1.Pod{pod}
-	for i := range running {
+	for i := range 3 {
 		pods = append(pods, plugintest.On(member(fmt.Sprint("runs-", i), "g"), "node"))
 	}
 	h.Create(t, pods...)
@@ -99,7 +99,11 @@ func fixture(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plu
 			return known
 		})
 	}
-	plugintest.Until(t, "it knows the PodGroup", func() bool { return s.Gathered(pods[1].UID) == (running == 3) })
+	plugintest.Until(t, "it knows the PodGroup", func() bool { return s.Gathered(pods[1].UID) })
+	for _, p := range pods[1+running:] {
+		h.Delete(t, p)
+	}
+	plugintest.Until(t, "it knows which run", func() bool { return s.Gathered(pods[1].UID) == (running == 3) })
 	return pl, h
 }
 

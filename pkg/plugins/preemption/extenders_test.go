@@ -156,30 +156,61 @@ func TestExtendersAreAsked(t *testing.T) {
 		text      string // why none is held
 		asked     string // the requests to the last extender; empty for any
 	}{
-		"agrees":                     {extenders{{Extender: ownCache}}, "n1", "", "preempt n1 v1"},
-		"agrees, is sent whole pods": {extenders{{}}, "n1", "", "preempt n1 v1"},
-		"refuses the best node":      {extenders{{Extender: ownCache, preempt: refusing("n1")}}, "n2", "", ""},
-		"one of two refuses": {extenders{{Extender: ownCache, preempt: refusing("n1")}, {Extender: ownCache}},
-			"n2", "", "preempt n2 v2 v3"},
-		"refuses all": {extenders{{Extender: ownCache, preempt: refusing("n1", "n2")}},
-			"", "refuses node n1: the pods that would go do not make room there", ""},
-		"has fewer go": {extenders{{Extender: ownCache, preempt: instead}}, "n2", "", ""},
-		"names none": {extenders{{Extender: ownCache, preempt: naming()}},
-			"", "expected at least one victim pod on node n1", ""},
-		"names none, ignorable": {extenders{{Extender: ignorable, preempt: naming()}},
-			"", "it named no pods that would go", ""},
-		"fails": {extenders{{Extender: ownCache, status: fails}},
-			"", "code 500; no pod is preempted until the extender answers", "failed"},
-		"fails, ignorable":     {extenders{{Extender: ignorable, status: fails}}, "n1", "", "failed"},
-		"is not interested":    {extenders{{Extender: device, preempt: refusing("n1", "n2")}}, "n1", "", ""},
-		"filters only, passes": {extenders{{mute: true, filter: passing(false)}}, "n1", "", "filter n1"},
-		"filters only": {extenders{{mute: true, filter: passing(false, "n1")}},
-			"n2", "", "filter n1, filter n2"},
-		"filters only, never": {extenders{{mute: true, filter: passing(true, "n1", "n2")}},
-			"", "refuses node n1: no device", ""},
-		"filters only, all": {extenders{{mute: true, filter: passing(false, "n1", "n2")}}, "",
-			"refuses node n1: no device; it has no preemptVerb, so it cannot be asked which pods would have to go", ""},
-		"filters, and may be asked": {extenders{{filter: passing(false, "n1", "n2")}}, "n1", "", "preempt n1 v1"},
+		"agrees":                     {extenders: extenders{{Extender: ownCache}}, node: "n1", asked: "preempt n1 v1"},
+		"agrees, is sent whole pods": {extenders: extenders{{}}, node: "n1", asked: "preempt n1 v1"},
+		"refuses the best node": {
+			extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}},
+			node:      "n2",
+		},
+		"one of two refuses": {
+			extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}, {Extender: ownCache}},
+			node:      "n2", asked: "preempt n2 v2 v3",
+		},
+		"refuses all": {
+			extenders: extenders{{Extender: ownCache, preempt: refusing("n1", "n2")}},
+			text:      "refuses node n1: the pods that would go do not make room there",
+		},
+		"has fewer go": {extenders: extenders{{Extender: ownCache, preempt: instead}}, node: "n2"},
+		"names none": {
+			extenders: extenders{{Extender: ownCache, preempt: naming()}},
+			text:      "expected at least one victim pod on node n1",
+		},
+		"names none, ignorable": {
+			extenders: extenders{{Extender: ignorable, preempt: naming()}},
+			text:      "it named no pods that would go",
+		},
+		"fails": {
+			extenders: extenders{{Extender: ownCache, status: fails}},
+			text:      "code 500; no pod is preempted until the extender answers", asked: "failed",
+		},
+		"fails, ignorable": {
+			extenders: extenders{{Extender: ignorable, status: fails}},
+			node:      "n1", asked: "failed",
+		},
+		"is not interested": {
+			extenders: extenders{{Extender: device, preempt: refusing("n1", "n2")}},
+			node:      "n1",
+		},
+		"filters only, passes": {
+			extenders: extenders{{mute: true, filter: passing(false)}},
+			node:      "n1", asked: "filter n1",
+		},
+		"filters only": {
+			extenders: extenders{{mute: true, filter: passing(false, "n1")}},
+			node:      "n2", asked: "filter n1, filter n2",
+		},
+		"filters only, never": {
+			extenders: extenders{{mute: true, filter: passing(true, "n1", "n2")}},
+			text:      "refuses node n1: no device",
+		},
+		"filters only, all": {
+			extenders: extenders{{mute: true, filter: passing(false, "n1", "n2")}},
+			text:      "refuses node n1: no device; it has no preemptVerb, so it cannot be asked which pods would have to go",
+		},
+		"filters, and may be asked": {
+			extenders: extenders{{filter: passing(false, "n1", "n2")}},
+			node:      "n1", asked: "preempt n1 v1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
@@ -221,14 +252,20 @@ func TestExtendersNameOtherPods(t *testing.T) {
 		text   string
 		chosen []string
 	}{
-		"all candidates are proposed": {[]string{"v2"},
-			pods{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)},
-			withPort(plugintest.Pod("asker", 50), 80), "n1", "", []string{"v2"}},
-		"not the one of least harm": {[]string{"v2"},
-			pods{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)},
-			prioritized(plugintest.Pod("asker", 100), 5), "n1", "", []string{"v2"}},
-		"no law lets it go": {[]string{"v1", "kept"}, pods{running("v1", "n1", 100), peer},
-			plugintest.Pod("asker", 100), "", "pod ns/kept would have to go, too, and the plan does not name it", nil},
+		"all candidates are proposed": {
+			named: []string{"v2"},
+			pods:  pods{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)},
+			asker: withPort(plugintest.Pod("asker", 50), 80), node: "n1", chosen: []string{"v2"},
+		},
+		"not the one of least harm": {
+			named: []string{"v2"},
+			pods:  pods{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)},
+			asker: prioritized(plugintest.Pod("asker", 100), 5), node: "n1", chosen: []string{"v2"},
+		},
+		"no law lets it go": {
+			named: []string{"v1", "kept"}, pods: pods{running("v1", "n1", 100), peer}, asker: plugintest.Pod("asker", 100),
+			text: "pod ns/kept would have to go, too, and the plan does not name it",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &httpExtender{preempt: naming(c.named...)}

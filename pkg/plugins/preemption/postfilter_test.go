@@ -136,18 +136,18 @@ func TestPlanRunsFiltersAfterARefusedPreFilter(t *testing.T) {
 // reject, the one that accepts is still found.
 func TestManyNodesRefuse(t *testing.T) {
 	var all nodes
-	var on pods
+	var placed pods
 	for i := range 260 {
 		n := node(fmt.Sprintf("n%03d", i), 1000)
 		n.Labels["last"] = fmt.Sprint(i == 259)
 		v := running(fmt.Sprintf("v%03d", i), n.Name, 1000)
-		all, on = append(all, n), append(on, labelled(v, "queue", "root.p.b"))
+		all, placed = append(all, n), append(placed, labelled(v, "queue", "root.p.b"))
 	}
 	asker := labelled(plugintest.Pod("asker", 100), "queue", "root.p.a")
 	selective := asker.DeepCopy()
 	selective.Spec.NodeSelector = map[string]string{"last": "true"}
 	for _, most := range []int{260, 1000} { // the max is exceeded, or only the nodes are full
-		c := newCluster(t, below(most), all, on)
+		c := newCluster(t, below(most), all, placed)
 		c.answers(t, selective.DeepCopy(), "n259", "MakingRoom: node n259", "v259")
 	}
 
@@ -155,9 +155,9 @@ func TestManyNodesRefuse(t *testing.T) {
 	// the filters do not report as final.
 	for i := range 259 {
 		p := running(fmt.Sprintf("k%03d", i), all[i].Name, 0)
-		on = append(on, of("somebody", labelled(p, "keeps", "off")))
+		placed = append(placed, of("somebody", labelled(p, "keeps", "off")))
 	}
-	c := newCluster(t, below(1000), all, on)
+	c := newCluster(t, below(1000), all, placed)
 	c.answers(t, apart(asker, "keeps", "off"), "", "the filters refuse the nodes that preemption could make room on, "+
 		"whichever pods go: n000, n001, n002 and 47 more; other nodes are looked at next")
 }

@@ -203,15 +203,16 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 // says.
 func TestPreviewBesideAHold(t *testing.T) {
 	for _, next := range []struct {
-		name, holder     string // the PodGroup of the holder
+		name             string
+		holder           string // its PodGroup
 		namespace, group string
 		milliCPU         int64
 		fit              int
 	}{
-		{"a member of the PodGroup", "g", "ns", "g", 10, 1},
-		{"one of another PodGroup", "g", "ns", "other", 10, 0},
-		{"as much as the holder leaves", "", "other", "", 500, 1},
-		{"more than the holder leaves", "", "other", "", 501, 0},
+		{name: "a member of the PodGroup", holder: "g", namespace: "ns", group: "g", milliCPU: 10, fit: 1},
+		{name: "one of another PodGroup", holder: "g", namespace: "ns", group: "other", milliCPU: 10},
+		{name: "as much as the holder leaves", namespace: "other", milliCPU: 500, fit: 1},
+		{name: "more than the holder leaves", namespace: "other", milliCPU: 501},
 	} {
 		c, pv := previewCluster(t)
 		c.store.FollowPodGroups()

@@ -148,7 +148,10 @@ func packed(value string) []byte {
 		whole := expect.Gzipped(text)
 		return whole[:len(whole)-6]
 	case "zeros":
-		n, _ := strconv.Atoi(text)
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			panic(err)
+		}
 		return expect.Gzipped(strings.Repeat("\x00", n))
 	}
 	return []byte(value)

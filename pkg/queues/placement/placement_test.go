@@ -65,14 +65,15 @@ func runFile(t *testing.T, path string) {
 	f := fixture{tree: tree{}}
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		read := func(into any) { expect.OK(t, yaml.Unmarshal([]byte(d.Input), into)) }
+		readAll := func(into any) { expect.OK(t, yaml.UnmarshalStrict([]byte(d.Input), into)) }
 		switch d.Cmd {
 		case "tree":
 			f.tree = tree{}
-			read(&f.tree)
+			readAll(&f.tree)
 			return ""
 		case "rules":
 			f.rules = nil
-			read(&f.rules)
+			readAll(&f.rules)
 			return ""
 		case "namespace":
 			f.namespace = placement.Namespace{}

@@ -158,6 +158,10 @@ func TestFreedUnseen(t *testing.T) {
 	expect.That(t, !l.Tick(epoch.Add(time.Second-1)) && l.Tick(epoch.Add(time.Second)),
 		"pods are brought back again after a second")
 	l.Add(pending.FreedPod{UID: "c", When: epoch.Add(5 * time.Minute)})
+	seen := epoch.Add(time.Second)
+	l.Vanished([]pending.FreedPod{ // each differs from b in one: the node, the time, the pod
+		{UID: "b", Node: "n2", When: seen}, {UID: "b", When: epoch}, {UID: "x", When: seen},
+	})
 	left := l.Pods(epoch)
 	expect.That(t, len(left) == 2 && left[0].UID == "b" && left[1].UID == "c", "left: %v", left)
 }
