@@ -147,7 +147,7 @@ func TestRequireUser(t *testing.T) {
 	on.checkTypes("paddock-require-user")
 }
 
-// TestLimitsWithPolicies shows the purpose of the policies: a pod must say whose it is, as
+// TestLimitsWithPolicies shows the purpose of the policies: a pod must name its user, as
 // TestAccountsThatMaySetTheUser and TestRequireUser have it, and one that does counts for the
 // limit of a group. So no user escapes that limit.
 func TestLimitsWithPolicies(t *testing.T) {
