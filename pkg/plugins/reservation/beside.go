@@ -17,18 +17,9 @@ import (
 
 // besideOthers rejects a node for a pod if it would leave too little room there for holders that keep
 // only their requests, or for node-bound pods that have not been tried yet. The latter do not count
-// if the pod is node-bound itself or holds the node. A plan for a node-bound pod is not rejected
-// here: it counts the holders that are before it.
-func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+// if the pod is node-bound itself or holds the node.
+func (pl *Plugin) besideOthers(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, node fwk.NodeInfo, first []*store.NodeBoundPod) *fwk.Status {
 	name := node.Node().Name
-	first := goFirst(s, node)
-	if len(first) == 0 && !holds.Concerns(name, pod.UID) {
-		return nil
-	}
-	p := pl.inHolds(pod, name)
-	if p.Required && isPlan(state) {
-		return nil
-	}
 	kept := holds.Keeping(name, p)
 	if h, ok := holds.Of(pod.UID); p.Required || ok && h.Node == name {
 		first = nil
@@ -36,46 +27,54 @@ func (pl *Plugin) besideOthers(s *store.Store, holds *reservations.View, state f
 	if len(kept)+len(first) == 0 {
 		return nil
 	}
-	request, left := informer.Requests(pod, app.Requests()), free(node)
-	if !left.Covers(request) {
+	request := informer.Requests(pod, app.Requests())
+	if !free(node).Covers(request) {
 		return nil // other filters report this
 	}
-	if len(kept) > 0 {
-		left = besideHolds(kept, node)
+	room := roomOn(node)
+	if !room.beside(kept).Covers(request) {
+		return pl.keptFor(pod, "node %s keeps room for pods that hold it, the first of them %s/%s", name, kept[0].Namespace, kept[0].Name)
 	}
-	if !left.Covers(request) {
-		pl.process.KeptOff(name, pod)
-		if LeavesRoom(s.Holds(), p, pod, node) {
-			return nil // a hold ended before the wait was recorded: no event would requeue the pod
-		}
-		return keptFor("node %s keeps room for pods that hold it, the first of them %s/%s", name, kept[0].Namespace, kept[0].Name)
-	}
-	return pl.besideFirst(s, pod, node, first, left, request)
+	return pl.besideFirst(holds, pod, name, room, kept, first)
 }
 
-// besideFirst rejects a node for a pod if it would take room there of pods that go first.
-func (pl *Plugin) besideFirst(s *store.Store, pod *corev1.Pod, node fwk.NodeInfo, first []*store.NodeBoundPod, left, request resources.Vector) *fwk.Status {
-	name, holds := node.Node().Name, s.Holds()
+// besideFirst rejects a node for a pod if it would take room there of pods that go first. Each of these
+// has its place among the holders, as if it held the node: it has the room that those before it leave.
+func (pl *Plugin) besideFirst(holds *reservations.View, pod *corev1.Pod, node string, room nodeRoom, kept []reservations.Hold, first []*store.NodeBoundPod) *fwk.Status {
+	request := informer.Requests(pod, app.Requests())
 	for _, p := range first {
-		h, holdsNode := holds.Of(p.UID)
-		if isOn(node, p.UID) || holdsNode && h.Node == name || !left.Covers(p.Request) {
-			continue // its room is set aside already, or it has none
+		if h, ok := holds.Of(p.UID); ok && h.Node == node || room.there[p.UID] != nil {
+			continue // its room is set aside already
 		}
-		if left = left.Sub(p.Request); left.Covers(request) {
-			continue
+		hold := reservations.Hold{Asker: p.UID, Request: p.Request, Priority: p.Key.Priority, Created: p.Key.Created, NodeBound: true}
+		at := 0
+		for at < len(kept) && kept[at].Before(&hold) {
+			at++
 		}
-		pl.process.KeptOff(name, pod)
-		if !slices.ContainsFunc(goFirst(s, node), func(now *store.NodeBoundPod) bool { return now.UID == p.UID }) {
-			return nil // they were tried before the wait was recorded: no event would requeue the pod
+		if !room.beside(kept[:at]).Covers(p.Request) {
+			continue // it has no room
 		}
-		return keptFor("node %s has room for pod %s/%s first, which can run there only", name, p.Namespace, p.Name)
+		if kept = slices.Insert(kept, at, hold); !room.beside(kept[:at+1]).Covers(request) {
+			return pl.keptFor(pod, "node %s has room for pod %s/%s first, which can run there only", node, p.Namespace, p.Name)
+		}
 	}
 	return nil
 }
 
-// keptFor is the rejection of a node that is kept, or some of its room, for another pod.
-func keptFor(format, node, namespace, name string) *fwk.Status {
+// keptFor records that a pod is kept off a node for another one, and returns the rejection.
+func (pl *Plugin) keptFor(pod *corev1.Pod, format, node, namespace, name string) *fwk.Status {
+	pl.process.KeptOff(node, pod)
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld, format, node, namespace, name).String())
+}
+
+// checkTwice returns what a check finds. A pod that was recorded by keptFor is requeued once nothing
+// keeps it off. What keeps it off may have ended before it was recorded, and then no event would
+// requeue it. So a rejection is checked again.
+func checkTwice(s *store.Store, check func(*reservations.View) *fwk.Status) *fwk.Status {
+	if status := check(s.Holds()); status.IsSuccess() {
+		return status
+	}
+	return check(s.Holds())
 }
 
 // goFirst returns the node-bound pods of a node that have not been tried yet.
@@ -90,32 +89,37 @@ func goFirst(s *store.Store, node fwk.NodeInfo) []*store.NodeBoundPod {
 // LeavesRoom tells whether a pod leaves enough room for the holders that keep their requests from it.
 func LeavesRoom(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, node fwk.NodeInfo) bool {
 	kept := holds.Keeping(node.Node().Name, p)
-	return len(kept) == 0 || besideHolds(kept, node).Covers(informer.Requests(pod, app.Requests()))
+	return len(kept) == 0 || roomOn(node).beside(kept).Covers(informer.Requests(pod, app.Requests()))
 }
 
-// besideHolds returns what a pod may use of the free room of a node beside holders. It sets the
-// requests of those that are on the node to zero.
-func besideHolds(holders []reservations.Hold, node fwk.NodeInfo) resources.Vector {
-	there := map[types.UID]*corev1.Pod{}
+// nodeRoom is a node as the scheduler's snapshot shows it.
+type nodeRoom struct {
+	free  resources.Vector
+	there map[types.UID]*corev1.Pod
+}
+
+func roomOn(node fwk.NodeInfo) nodeRoom {
+	r := nodeRoom{free: free(node), there: map[types.UID]*corev1.Pod{}}
 	for _, p := range node.GetPods() {
-		there[p.GetPod().UID] = p.GetPod()
+		r.there[p.GetPod().UID] = p.GetPod()
 	}
+	return r
+}
+
+// beside returns what a pod may use of the free room beside holders. It sets the requests of those that
+// are on the node to zero.
+func (r nodeRoom) beside(holders []reservations.Hold) resources.Vector {
 	for i := range holders {
-		if there[holders[i].Asker] != nil {
+		if r.there[holders[i].Asker] != nil {
 			holders[i].Request = resources.Vector{} // it is counted on the node
 		}
 	}
-	return reservations.LeftBeside(free(node), holders, func(uid types.UID) resources.Vector {
-		if pod := there[uid]; pod != nil {
+	return reservations.LeftBeside(r.free, holders, func(uid types.UID) resources.Vector {
+		if pod := r.there[uid]; pod != nil {
 			return informer.Requests(pod, app.Requests())
 		}
 		return resources.Vector{}
 	})
-}
-
-// isOn reports whether the scheduler's snapshot has a pod on a node.
-func isOn(node fwk.NodeInfo, uid types.UID) bool {
-	return slices.ContainsFunc(node.GetPods(), func(p fwk.PodInfo) bool { return p.GetPod().UID == uid })
 }
 
 // free returns what the scheduler's snapshot shows as free on a node.

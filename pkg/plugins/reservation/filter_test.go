@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -217,6 +218,37 @@ func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
 	plugintest.Until(t, "the pod that was kept off is tried again", func() bool {
 		return slices.Contains(s.handle.Activated(), "other/large other/large uid-large")
 	})
+}
+
+// TestUntriedPodsHaveTheirPlaceAmongHolders: of a holder that keeps its request only and an untried pod,
+// the one of higher priority has its room first (D0, D1).
+func TestUntriedPodsHaveTheirPlaceAmongHolders(t *testing.T) {
+	for priority, want := range map[int32]fwk.Code{1: fwk.UnschedulableAndUnresolvable, -1: fwk.Success} {
+		victim := plugintest.On(plugintest.Pod("victim", 100), "n1")
+		s := held(t, plugintest.Daemon(plugintest.Pod("holder", 500), "n1"), victim)
+		agent := plugintest.Daemon(plugintest.Pod("agent", 700), "n1")
+		agent.Spec.Priority = &priority
+		s.admit(t, agent)
+		other := plugintest.Foreign(plugintest.Pod("other", 300))
+		other.Namespace = "other"
+		text := map[int32]string{1: "node n1 has room for pod ns/agent first"}[priority]
+		plugintest.WantStatus(t, fmt.Sprint("priority ", priority), s.filter(t, other, "n1", victim), want, text)
+	}
+}
+
+// TestAHoldThatEndsDuringTheCheckKeepsNoPodOff: no event would requeue the pod.
+func TestAHoldThatEndsDuringTheCheckKeepsNoPodOff(t *testing.T) {
+	asker, pod := plugintest.Pod("asker", 500), plugintest.Foreign(plugintest.Pod("other", 100))
+	s := held(t, asker)
+	check := func(holds *reservations.View) *fwk.Status {
+		status := s.checkHolds(holds, s.inHolds(pod, "n1"), pod, "n1", false)
+		if !status.IsSuccess() {
+			s.handle.Delete(t, asker)
+			plugintest.Until(t, "the hold ends", func() bool { return !s.store.Holds().Held() })
+		}
+		return status
+	}
+	plugintest.WantStatus(t, "a pod that the hold kept off", checkTwice(s.store, check), fwk.Success, "")
 }
 
 // TestAHolderIsKeptToItsNode: a holder may use no other node once a victim is gone.

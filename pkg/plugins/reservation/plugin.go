@@ -112,26 +112,35 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 		return nil
 	}
 	pl.process.AwaitHolds(ctx)
-	holds := s.Holds()
-	if status := pl.checkHolds(holds, state, pod, node.Node().Name); status != nil {
-		return status
-	}
-	return pl.besideOthers(s, holds, state, pod, node)
-}
-
-// checkHolds returns nil if the holds let a pod use a node, and else the reason. In the
-// cycle state of a plan, it also returns nil if the pod may join the holders of the node.
-// The state is nil outside of Filter.
-func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	if !holds.Held() || !holds.Concerns(node, pod.UID) {
-		return nil
-	}
-	p := pl.inHolds(pod, node)
-	pass := holds.MayUse(node, p)
-	if isPlan(state) {
-		if p.Required {
+	return checkTwice(s, func(holds *reservations.View) *fwk.Status {
+		first := goFirst(s, node)
+		if len(first) == 0 && !holds.Concerns(node.Node().Name, pod.UID) {
 			return nil
 		}
+		_, err := state.Read(PlanningKey)
+		p, plan := pl.inHolds(pod, node.Node().Name), err == nil
+		if plan && p.Required {
+			return nil // its plan counts the holders that are before it
+		}
+		if status := pl.checkHolds(holds, p, pod, node.Node().Name, plan); status != nil {
+			return status
+		}
+		return pl.besideOthers(holds, p, pod, node, first)
+	})
+}
+
+// checkNow is [Plugin.checkHolds] outside of Filter.
+func (pl *Plugin) checkNow(pod *corev1.Pod, node string) *fwk.Status {
+	return checkTwice(pl.process.Store(), func(holds *reservations.View) *fwk.Status {
+		return pl.checkHolds(holds, pl.inHolds(pod, node), pod, node, false)
+	})
+}
+
+// checkHolds returns nil if the holds let a pod use a node, and else the reason. For a plan, it also
+// returns nil if the pod may join the holders of the node.
+func (pl *Plugin) checkHolds(holds *reservations.View, p reservations.Pod, pod *corev1.Pod, node string, plan bool) *fwk.Status {
+	pass := holds.MayUse(node, p)
+	if plan {
 		pass = holds.MayJoin(node, pod.UID)
 	}
 	if pass.OK {
@@ -142,20 +151,7 @@ func (pl *Plugin) checkHolds(holds *reservations.View, state fwk.CycleState, pod
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
-	pl.process.KeptOff(h.Node, pod)
-	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, p).OK {
-		return nil // the hold ended before the wait was recorded: no event would requeue the pod
-	}
-	return keptFor("node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name)
-}
-
-// isPlan tells whether a cycle state, which may be nil, is that of a plan.
-func isPlan(state fwk.CycleState) bool {
-	if state == nil {
-		return false
-	}
-	_, err := state.Read(PlanningKey)
-	return err == nil
+	return pl.keptFor(pod, "node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name)
 }
 
 // inHolds is what the holds know of a pod that may use a node.
@@ -176,7 +172,7 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 		return nil
 	}
 	// The pod may have held the node when the filters ran; now other holders are next.
-	if status := pl.checkHolds(s.Holds(), nil, pod, node); !status.IsSuccess() {
+	if status := pl.checkNow(pod, node); !status.IsSuccess() {
 		s.Defer(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
 		return status
 	}
@@ -209,7 +205,7 @@ func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, n
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, 0
 	}
-	return pl.checkHolds(pl.process.Store().Holds(), nil, pod, node), 0
+	return pl.checkNow(pod, node), 0
 }
 
 // PostBind does nothing: the informer confirms the bind.

@@ -45,6 +45,7 @@ const (
 type NodeBoundPod struct {
 	objects.Ref
 	Request resources.Vector
+	Key     order.AskKey // orders the pods of a node as their holds; see reservations.Hold.Before
 }
 
 // NodeBound has all pending node-bound pods. Make one with NewNodeBound.
@@ -66,7 +67,6 @@ type NodeBound struct {
 
 type boundTo struct {
 	NodeBoundPod
-	key    order.AskKey // orders the pods of a node as their holds; see reservations.Hold.Before
 	node   string
 	leaf   queues.ID // where it waits in the order while it counts; NoQueue if it does not
 	tried  bool      // its cycle ended, whether it counted or not
@@ -106,7 +106,7 @@ func NewNodeBound() *NodeBound {
 func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
-	if waits && old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.key.Priority == p.Priority {
+	if waits && old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.Key.Priority == p.Priority {
 		return ""
 	}
 	freed = b.Remove(p.UID, now)
@@ -114,7 +114,7 @@ func (b *NodeBound) Update(p *objects.Pod, now time.Time) (freed string) {
 		return freed
 	}
 	key := order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
-	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request}, key: key, node: p.RequiredNode, leaf: queues.NoQueue}
+	x := &boundTo{NodeBoundPod: NodeBoundPod{p.Ref(), p.Request, key}, node: p.RequiredNode, leaf: queues.NoQueue}
 	b.pods[x.UID] = x
 	at, _ := slices.BinarySearchFunc(b.on[x.node], x, compareThere)
 	b.on[x.node] = slices.Insert(b.on[x.node], at, x)

@@ -110,4 +110,4 @@ func (b *NodeBound) checkShown() error {
 	return nil
 }
 
-func compareThere(x, y *boundTo) int { return order.CompareAsks(x.key, y.key) }
+func compareThere(x, y *boundTo) int { return order.CompareAsks(x.Key, y.Key) }
