@@ -2,6 +2,8 @@
 package hack
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -148,4 +150,37 @@ command_not_found_handle() {
 		return fmt.Errorf("it calls, in two runs,\n%s", calls)
 	}
 	return nil
+}
+
+// checkPatch returns nil where a patch fits the files in a directory, and else what git
+// says. Nothing is written. The directory need not be of a repository.
+func checkPatch(ctx context.Context, dir string, patch []byte) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	git := exec.CommandContext(ctx, "git", "apply", "--check")
+	// In a part of some other repository git would leave out what is not below that part.
+	git.Dir, git.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	git.Stdin = bytes.NewReader(patch)
+	if text, err := git.CombinedOutput(); err != nil {
+		return fmt.Errorf("git apply --check: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// TestPatchesFit: the changes known for other versions of Kubernetes fit the files as
+// they are. That all of it builds with them is for make compat to say.
+func TestPatchesFit(t *testing.T) {
+	patches := expect.Get(filepath.Glob(filepath.Join("compat", "*.patch")))(t)
+	expect.That(t, len(patches) > 0, "there is no patch in hack/compat")
+	for _, name := range patches {
+		patch := expect.Get(os.ReadFile(name))(t)
+		if err := checkPatch(t.Context(), "..", patch); err != nil {
+			t.Errorf("%s does not fit any more: make it anew from a copy that builds (docs/upgrade.md): %v", filepath.Base(name), err)
+		}
+		if changed := bytes.Replace(patch, []byte("\n "), []byte("\n not "), 1); checkPatch(t.Context(), "..", changed) == nil {
+			t.Errorf("%s fits with a line that is in no file", filepath.Base(name))
+		}
+	}
 }

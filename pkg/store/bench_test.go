@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -16,6 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // wide is a tree of 5,125 queues, six levels deep, with quotas at every level.
@@ -256,5 +260,201 @@ func BenchmarkDemand(b *testing.B) {
 				s.demand.Take(0, now)
 			}
 		})
+	}
+}
+
+// contendedStore is a started store with nodes full of pods of queues without a
+// guarantee; askers of root.a have waited past their delay.
+func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
+	b.Helper()
+	s := New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
+		model.Options{Window: 1024, MaxWindow: 1024})
+	s.SetPreemption(PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
+	add := func(name, queue, node string, age int) {
+		p := newPod(name, queue, fmt.Sprint(queue, age%50), queuestest.Vector("vcore=1 memory=1Gi pods=1"))
+		p.Created, p.Node = epoch.Add(-time.Duration(age)*time.Second), node
+		s.Upsert(p, epoch)
+	}
+	for n := range nodes {
+		node := fmt.Sprintf("n%05d", n)
+		s.UpsertNode(node, queuestest.Vector(fmt.Sprintf("vcore=%d memory=1000Gi pods=200", podsPerNode)), epoch)
+		for i := range podsPerNode {
+			add(fmt.Sprintf("v%05d-%02d", n, i), []string{"root.b.x", "root.b.y", "root.c"}[i%3], node, 100+i*7+n%13)
+		}
+	}
+	for i := range askers {
+		add(fmt.Sprintf("a%05d", i), "root.a", "", 1000+i)
+	}
+	s.Start(epoch)
+	return s
+}
+
+// BenchmarkPlanInput makes the input of a plan at 5,000 nodes and 150,000 pods, after pods
+// on a few nodes came and went since the last plan.
+func BenchmarkPlanInput(b *testing.B) {
+	for _, changed := range []int{0, 10} {
+		b.Run(fmt.Sprintf("%d nodes changed", changed), func(b *testing.B) {
+			s := contendedStore(b, 5000, 30, 1)
+			now := epoch.Add(time.Minute)
+			s.BeginPlan("a00000", "", nil, now)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				for k := range changed {
+					p := s.model.Pods[types.UID(fmt.Sprintf("v%05d-%02d", (i*changed+k)%5000, i%30))].Pod
+					s.Delete(p.UID, now)
+					s.Upsert(*p, now)
+				}
+				now = now.Add(time.Second)
+				b.StartTimer()
+				if a, why := s.BeginPlan("a00000", "", nil, now); a == nil {
+					b.Fatal(why)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReclaim: a queue preempts for its guarantee, 1,000 pods on 500 nodes, one
+// asker after the other like the scheduler, without the writes to the cluster.
+func BenchmarkReclaim(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		s := contendedStore(b, 500, 20, 1000)
+		now := epoch.Add(2 * time.Second)
+		b.StartTimer()
+		going := 0
+		s.Tick(now)
+		for going < 1000 {
+			refs := s.TakeActivations()
+			if len(refs) == 0 {
+				b.Fatalf("no pod is let through, and %d go", going)
+			}
+			for _, r := range refs {
+				d, held := planFor(s, r.UID, "class", planner.Params{}, now)
+				if !held {
+					b.Fatalf("%s: %v", r.Name, d)
+				}
+				going += len(d.Victims)
+				if _, why := s.Commit(r.UID, nil, now); !why.None() {
+					b.Fatal(why)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkDaemonSetPod is all the work of the store for one DaemonSet pod on a full
+// node, from its creation until it runs: decided, checked again, victims gone, placed. It
+// must not cost more in a larger cluster, nor while all other nodes are held for pods of
+// the same DaemonSet.
+func BenchmarkDaemonSetPod(b *testing.B) {
+	for _, nodes := range []int{100, 5000} {
+		for _, held := range []bool{false, true} {
+			b.Run(fmt.Sprintf("nodes=%d/others held=%v", nodes, held), func(b *testing.B) {
+				s := daemonStore(b, nodes, 30, held)
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					serve(b, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1))
+				}
+			})
+		}
+	}
+}
+
+// daemonStore is a contended store. All its nodes but the last may be held for DaemonSet pods.
+func daemonStore(tb testing.TB, nodes, podsPerNode int, held bool) *Store {
+	s := contendedStore(tb, nodes, podsPerNode, 0)
+	o := s.Preemption()
+	o.NodeBoundParams = daemonset.Params{}
+	s.SetPreemption(o)
+	for n := range nodes - 1 {
+		if held {
+			makeRoomFor(tb, s, daemonPod(fmt.Sprintf("d%05d", n), n))
+		}
+	}
+	s.TakeWork()
+	return s
+}
+
+func daemonPod(name string, node int) objects.Pod {
+	p := newPod(name, "root.a", "daemon", queuestest.Vector("vcore=1 memory=1Gi pods=1"))
+	p.RequiredNode = fmt.Sprintf("n%05d", node)
+	return p
+}
+
+// afterDelay is when the pods of a contended store may preempt.
+var afterDelay = epoch.Add(time.Minute)
+
+// makeRoomFor makes a pod hold its node and its victims leave.
+func makeRoomFor(b testing.TB, s *Store, p objects.Pod) []output.Victim {
+	b.Helper()
+	s.Upsert(p, afterDelay)
+	s.TakeActivations()
+	a, why := s.BeginNodeBoundPlan(p.UID, nil, afterDelay)
+	if a == nil {
+		b.Fatal(why)
+	}
+	d := daemonset.Plan(a.Node, a.Ask, a.Params)
+	if held, why := s.ApplyPlan(p.UID, &d, afterDelay); !held || d.Outcome != planner.Preempt {
+		b.Fatal(d, why)
+	}
+	going, why := s.Commit(p.UID, nil, afterDelay)
+	if !why.None() || len(going) != 1 {
+		b.Fatal(going, why)
+	}
+	return going
+}
+
+// serve does all steps for a pod, and restores its node.
+func serve(b testing.TB, s *Store, p objects.Pod) {
+	b.Helper()
+	victim := *s.model.Pods[makeRoomFor(b, s, p)[0].UID].Pod
+	s.VictimsDeleted(p.UID, afterDelay)
+	s.Delete(victim.UID, afterDelay)
+	s.TakeActivations()
+	if v := s.Assume(p.UID, p.RequiredNode, NoSnapshot, afterDelay); !v.OK() {
+		b.Fatal(v.Reason)
+	}
+	p.Node = p.RequiredNode
+	s.Upsert(p, afterDelay)
+	s.TakeWork()
+	s.TakeVacated()
+	s.Delete(p.UID, afterDelay)
+	victim.Deleting = false
+	s.Upsert(victim, afterDelay)
+}
+
+// spent is the average number of bytes that a store allocates for a DaemonSet pod while
+// all other nodes are held for pods like it; beside runs extra work for each. It does not
+// depend on the machine or its load.
+func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
+	const runs = 50
+	s := daemonStore(t, nodes, 5, true)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range runs {
+		serve(t, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1))
+		beside(s)
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.TotalAlloc-before.TotalAlloc) / runs
+}
+
+// TestADaemonSetPodCostsTheSame: the cost does not depend on the number of nodes or of
+// held nodes, because only the pod's own node is visited.
+func TestADaemonSetPodCostsTheSame(t *testing.T) {
+	const most = 1.25
+	grows := func(beside func(s *Store)) float64 {
+		few, many := spent(t, 50, beside), spent(t, 1000, beside)
+		t.Logf("%.0f bytes with 50 nodes, %.0f with 1000", few, many)
+		return many / few
+	}
+	if by := grows(func(*Store) {}); by > most {
+		t.Errorf("a pod costs %.2f times as much with 1000 nodes as with 50", by)
+	}
+	if by := grows(func(s *Store) { s.model.Preemption.Ledger.Nodes() }); by <= most {
+		t.Errorf("it is not noticed that all held nodes are looked at: %.2f", by)
 	}
 }

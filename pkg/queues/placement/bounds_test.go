@@ -35,3 +35,14 @@ func TestReasonsNameTheBounds(t *testing.T) {
 		}
 	}
 }
+
+// String returns "none", "soft" or "hard".
+func (g Gang) String() string {
+	switch g {
+	case GangSoft:
+		return "soft"
+	case GangHard:
+		return "hard"
+	}
+	return "none"
+}
