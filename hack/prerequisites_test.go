@@ -18,8 +18,7 @@ import (
 // machine is what a machine has: programs by name, each a line of shell.
 type machine map[string]string
 
-// prerequisites runs the script on the machine and returns what it prints and whether it
-// is content.
+// prerequisites runs the script on the machine and returns what it prints and whether it is content.
 func (m machine) prerequisites(t *testing.T, env ...string) (string, bool) {
 	t.Helper()
 	bin := t.TempDir()

@@ -330,8 +330,7 @@ func TestDriftThatEndedIsNotShown(t *testing.T) {
 	})
 }
 
-// TestRunGoesOn: round after round until the context ends; nothing before the store has
-// started.
+// TestRunGoesOn: round after round until the context ends; nothing before the store has started.
 func TestRunGoesOn(t *testing.T) {
 	onLand(t, func(t *testing.T, l *land) {
 		early := &Drift{Inventory: inventory.New(store.New(queuestest.MustTree(t, "root\n  a"), store.Options{})), Truth: l, Clock: l.Clock, Logger: l.Logger}

@@ -28,9 +28,8 @@ func beyond(name string) output.Report {
 	return demandOf(name, objects.DemandBeyond, overMax("full"))
 }
 
-// TestTellDemandWritesTheReasonOfPodScheduled: what the cycle found is not replaced by the
-// quota alone. The message of the API server is from before the scheduling gates were
-// removed, and names no quota.
+// TestTellDemandWritesTheReasonOfPodScheduled: what the cycle found is not replaced by the quota alone.
+// The message of the API server is from before the scheduling gates were removed, and names no quota.
 func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 	since := metav1.NewTime(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC).Local())
 	full, noNode := overMax("queue root.a is full"), reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit")

@@ -351,9 +351,8 @@ func TestRunTakesNewReportsAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestRunGoesOnWithOtherPods: in a namespace the status of more pods than a batch has cannot be
-// written. That delays no report of another namespace, and a later report of a pod replaces
-// the one that failed.
+// TestRunGoesOnWithOtherPods: in a namespace the status of more pods than a batch has cannot be written.
+// That delays no report of another namespace, and a later report of a pod replaces the one that failed.
 func TestRunGoesOnWithOtherPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t)

@@ -56,8 +56,7 @@ func newStore() *store.Store {
 	return s
 }
 
-// podOf is pod i: it always has the same application and queue, or none. Two have the
-// same name.
+// podOf is pod i: it always has the same application and queue, or none. Two have the same name.
 func podOf(i, n int) objects.Pod {
 	return objects.Pod{
 		Identity: objects.Identity{

@@ -246,9 +246,8 @@ func TestMomentBeforeNeedsBothClocks(t *testing.T) {
 	}
 }
 
-// Two real electors on one lease. At no time do both gates say yes, though the
-// first cannot reach the API server and does not know that it lost; and the
-// second takes over.
+// Two real electors on one lease. At no time do both gates say yes, though the first cannot reach the
+// API server and does not know that it lost; and the second takes over.
 func TestTwoElectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := fake.NewClientset()

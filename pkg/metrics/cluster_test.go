@@ -329,8 +329,7 @@ func label(m *dto.Metric, name string) string {
 	return ""
 }
 
-// BenchmarkScrape is a scrape of everything, with so many queues, all of which
-// have pods.
+// BenchmarkScrape is a scrape of everything, with so many queues, all of which have pods.
 func BenchmarkScrape(b *testing.B) {
 	for _, queues := range []int{500, 5000} {
 		s := newStore(b, manyQueues(queues))
@@ -363,8 +362,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// TestLongestClearHold: of the holds without a victim left, the one that has waited
-// longest.
+// TestLongestClearHold: of the holds without a victim left, the one that has waited longest.
 func TestLongestClearHold(t *testing.T) {
 	s := newStore(t, busyTree)
 	says := func(seconds string) {

@@ -56,8 +56,7 @@ func TestFindTakesExactPathsOnly(t *testing.T) {
 	expect.That(t, s.Queue(-1) == nil && s.Queue(1_000_000) == nil, "an ID of no queue leads to one")
 }
 
-// An ID that became free is given out again, and old snapshots still show the
-// queue that had it.
+// An ID that became free is given out again, and old snapshots still show the queue that had it.
 func TestIDsAreUsedAgain(t *testing.T) {
 	d := draft(t, "root\n  a\n  b")
 	old, a := d.Publish(nil), id(t, d, "root.a")
@@ -91,8 +90,7 @@ func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
 	}
 }
 
-// One event copies the queues from its leaf to root and nothing else, in a tree
-// of any size.
+// One event copies the queues from its leaf to root and nothing else, in a tree of any size.
 func TestPathCopyingSharesTheUntouched(t *testing.T) {
 	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root"})
 	var leaf queues.ID

@@ -152,8 +152,7 @@ func TestStagesOfADecision(t *testing.T) {
 	expect.Same(t, "stages after the end", 4, len(s.Last("uid-a").Stages))
 }
 
-// TestLostRoom is a stage of the decision by which the room was made, also after the pod
-// was bound.
+// TestLostRoom is a stage of the decision by which the room was made, also after the pod was bound.
 func TestLostRoom(t *testing.T) {
 	s := newStory()
 	lost := func(step *output.Step) {
@@ -346,8 +345,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestRunTellsFollowers: every step, in order, once the record knows it; and what
-// was lost is counted.
+// TestRunTellsFollowers: every step, in order, once the record knows it; and what was lost is counted.
 func TestRunTellsFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &source{ready: make(chan struct{}, 1), lost: 3}

@@ -13,10 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// FuzzParseClaim parses arbitrary condition messages, because every user with the right
-// to write the status of a pod can write one. ParseClaim must either return an error that
-// names the condition, or return a claim that is the same after it is written and read
-// again.
+// FuzzParseClaim parses arbitrary condition messages, because every user with the right to write the
+// status of a pod can write one. ParseClaim must either return an error that names the condition, or
+// return a claim that is the same after it is written and read again.
 func FuzzParseClaim(f *testing.F) {
 	since := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []Claim{

@@ -17,8 +17,7 @@ import (
 
 var start = time.Unix(1000, 0)
 
-// hold returns a hold with one chosen victim that is gone and the given victims that are
-// not.
+// hold returns a hold with one chosen victim that is gone and the given victims that are not.
 func hold(asker, node string, victims ...types.UID) Hold {
 	chosen := append([]types.UID{"gone"}, victims...)
 	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Waits: Waits{Awaited: victims}, Chosen: chosen}

@@ -75,8 +75,7 @@ func TestVectorQueries(t *testing.T) {
 	}
 }
 
-// TestValuesShareNoMemory: neither what goes in nor what comes out shares
-// memory with a value.
+// TestValuesShareNoMemory: neither what goes in nor what comes out shares memory with a value.
 func TestValuesShareNoMemory(t *testing.T) {
 	entries := []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}
 	v, l, g := VectorOf(entries...), LimitOf(entries...), GuaranteeOf(entries...)
@@ -294,6 +293,5 @@ func limits(amounts *rapid.Generator[Amount]) *rapid.Generator[Limit] {
 // LimitOf returns the limit with the given entries; amounts of a repeated name are added up.
 func LimitOf(entries ...Entry) Limit { return LimitFrom(sumOf(entries)) }
 
-// GuaranteeOf returns the guarantee with the given entries; amounts of a repeated name are added
-// up.
+// GuaranteeOf returns the guarantee with the given entries; amounts of a repeated name are added up.
 func GuaranteeOf(entries ...Entry) Guarantee { return GuaranteeFrom(sumOf(entries)) }

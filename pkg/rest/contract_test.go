@@ -60,8 +60,7 @@ func newContract(t *testing.T) contract {
 	return contract{kinds: readJSON(t, "testdata/contract.json"), served: map[string]bool{}}
 }
 
-// check holds a value against its type: a kind of object, "list of" something, or
-// what jsonType says.
+// check holds a value against its type: a kind of object, "list of" something, or what jsonType says.
 func (c *contract) check(where, kind string, value any) {
 	if of, list := strings.CutPrefix(kind, "list of "); list && c.kinds[of] != nil {
 		values, ok := value.([]any)
@@ -259,10 +258,9 @@ func kindOfJSON(of string) string {
 	return "object"
 }
 
-// TestContractHasWhatWasObserved: testdata/observed.json has each field, with its type,
-// of the answers of a YuniKorn 1.9.0 with queues, users, DaemonSets and preemption. What
-// it did not have, such as pods of other schedulers, the contract has from YuniKorn's
-// source only.
+// TestContractHasWhatWasObserved: testdata/observed.json has each field, with its type, of the answers
+// of a YuniKorn 1.9.0 with queues, users, DaemonSets and preemption. What it did not have, such as pods
+// of other schedulers, the contract has from YuniKorn's source only.
 func TestContractHasWhatWasObserved(t *testing.T) {
 	contract, observed := readJSON(t, "testdata/contract.json"), readJSON(t, "testdata/observed.json")
 	for _, text := range unlike(contract, observed) {

@@ -173,9 +173,8 @@ func (f *fickle) Admit(r *http.Request, _ bool) error {
 	return *f.says.Load()
 }
 
-// TestAStreamEndsWithThePermission: the permission of a stream is checked again from time
-// to time. An outage ends nothing; a reader that lost the permission finds that in the
-// last line.
+// TestAStreamEndsWithThePermission: the permission of a stream is checked again from time to time. An
+// outage ends nothing; a reader that lost the permission finds that in the last line.
 func TestAStreamEndsWithThePermission(t *testing.T) {
 	for _, why := range []error{ErrUnknown, ErrForbidden} {
 		synctest.Test(t, func(t *testing.T) {

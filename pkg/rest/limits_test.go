@@ -312,8 +312,7 @@ func TestWhatSlowSendersHoldIsDocumented(t *testing.T) {
 // one fails: others may have the cores.
 const patient = 2 * time.Minute
 
-// stalled is a reader that never reads: a write to it does not come to an end before
-// the reader is gone.
+// stalled is a reader that never reads: a write to it does not come to an end before the reader is gone.
 type stalled struct {
 	header  http.Header
 	status  int
@@ -333,9 +332,8 @@ func (w *stalled) Write([]byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// heldUp tells whether a step does not come to an end while every page is being written
-// to a reader that never reads. A page with a body after its path is posted. What takes
-// longer than wait counts as never.
+// heldUp tells whether a step does not come to an end while every page is being written to a reader that
+// never reads. A page with a body after its path is posted. What takes longer than wait counts as never.
 func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wait time.Duration) error {
 	t.Helper()
 	gone := make(chan struct{})

@@ -28,8 +28,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
-// TestPages goes through testdata/pages: what the cluster does, and what is
-// answered then.
+// TestPages goes through testdata/pages: what the cluster does, and what is answered then.
 func TestPages(t *testing.T) {
 	datadriven.Walk(t, "testdata/pages", func(t *testing.T, path string) {
 		var c *cluster
@@ -214,8 +213,7 @@ func pagesOf(s *Server, names ...string) (pages []string) {
 	return pages
 }
 
-// BenchmarkPages answers for everything there is, compressed. Before each answer a
-// pod comes and goes.
+// BenchmarkPages answers for everything there is, compressed. Before each answer a pod comes and goes.
 func BenchmarkPages(b *testing.B) {
 	c := benchCluster(b)
 	if _, _, err := c.server.documents.Of(c.Store.Spec()); err != nil {

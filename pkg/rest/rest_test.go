@@ -38,8 +38,7 @@ type cluster struct {
 	foreigners int
 }
 
-// newServer makes a server. Options that a test leaves out are those of an empty scheduler
-// that leads.
+// newServer makes a server. Options that a test leaves out are those of an empty scheduler that leads.
 func newServer(o Options) *Server {
 	empty := store.New(config.Default(), store.Options{})
 	o.Inventory = cmp.Or(o.Inventory, inventory.New(empty))

@@ -53,8 +53,7 @@ func TestWakeOnlyWithWork(t *testing.T) {
 	wakes("it backed off, and is let through", 1)
 }
 
-// Assume does not admit the next pod, because the scheduler waits for it; the reader of
-// Wake does.
+// Assume does not admit the next pod, because the scheduler waits for it; the reader of Wake does.
 func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{Window: 1, MaxWindow: 1})
 	s.Start(epoch)
@@ -88,8 +87,7 @@ func TestWaitsForDeletedQueue(t *testing.T) {
 	expect.That(t, len(codes) == 1 && codes[0] == "", "it waits for %v", codes)
 }
 
-// TestAttemptsOfARunningPod: its WaitState is dropped, and how often it was tried
-// stays.
+// TestAttemptsOfARunningPod: its WaitState is dropped, and how often it was tried stays.
 func TestAttemptsOfARunningPod(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
 	s.Start(epoch)
@@ -183,10 +181,9 @@ func TestAPodGivesWayToEventsThatComeLate(t *testing.T) {
 	}
 }
 
-// TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom: while pods come back to the order, the
-// groups that a quota blocks are not checked again, although the quota may have got room. A
-// node-bound pod may keep room for its node then (D0), enter such a group, and be refused by
-// the check that follows.
+// TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom: while pods come back to the order, the groups that a
+// quota blocks are not checked again, although the quota may have got room. A node-bound pod may keep
+// room for its node then (D0), enter such a group, and be refused by the check that follows.
 func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  all\n  small max.vcore=3"), model.Options{})
 	allocatable := queuestest.Vector("vcore=8 pods=10")
@@ -363,8 +360,7 @@ func TestPlansInVainAreBounded(t *testing.T) {
 	}
 }
 
-// sweepingStore has nodes full of possible victims, and two askers of one equivalence
-// class.
+// sweepingStore has nodes full of possible victims, and two askers of one equivalence class.
 func sweepingStore(t *testing.T, nodes int) *Store {
 	t.Helper()
 	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10 props=preemption.delay:1s\n  b"), model.Options{})

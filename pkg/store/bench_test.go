@@ -204,8 +204,7 @@ func BenchmarkUnblock(b *testing.B) {
 	}
 }
 
-// BenchmarkConfigure loads a configuration of 5,000 queues while 20,000 pods are pending
-// or running.
+// BenchmarkConfigure loads a configuration of 5,000 queues while 20,000 pods are pending or running.
 func BenchmarkConfigure(b *testing.B) {
 	s, _ := benchStore(b, 64, 20_000, "")
 	spec, _ := wide(b)
@@ -214,9 +213,8 @@ func BenchmarkConfigure(b *testing.B) {
 	}
 }
 
-// BenchmarkNode adds and removes nodes, which may change every share: one a second, and a
-// hundred a second. The latter are small changes, so the order is updated once for all of
-// them.
+// BenchmarkNode adds and removes nodes, which may change every share: one a second, and a hundred a
+// second. The latter are small changes, so the order is updated once for all of them.
 func BenchmarkNode(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -345,10 +343,9 @@ func BenchmarkReclaim(b *testing.B) {
 	}
 }
 
-// BenchmarkDaemonSetPod is all the work of the store for one DaemonSet pod on a full
-// node, from its creation until it runs: decided, checked again, victims gone, placed. It
-// must not cost more in a larger cluster, nor while all other nodes are held for pods of
-// the same DaemonSet.
+// BenchmarkDaemonSetPod is all the work of the store for one DaemonSet pod on a full node, from its
+// creation until it runs: decided, checked again, victims gone, placed. It must not cost more in a
+// larger cluster, nor while all other nodes are held for pods of the same DaemonSet.
 func BenchmarkDaemonSetPod(b *testing.B) {
 	for _, nodes := range []int{100, 5000} {
 		for _, held := range []bool{false, true} {

@@ -47,8 +47,7 @@ func (s *script) explainAll(w io.Writer) {
 	}
 }
 
-// comparePreview prints where the queue of a pod that came has another quota than its dry run
-// said.
+// comparePreview prints where the queue of a pod that came has another quota than its dry run said.
 func (s *script) comparePreview(w io.Writer, uid types.UID, r *DryRun) {
 	p := s.store.model.Pods[uid]
 	if !r.Unplaced.None() || p == nil || p.App == nil || p.State.HasNode() {

@@ -93,8 +93,7 @@ func hammered(i, variant int) objects.Pod {
 	return newPod(fmt.Sprintf("p%d", i), queue, fmt.Sprintf("app%d", i%7), queuestest.Vector("vcore=1 pods=1"))
 }
 
-// cycleOnce runs one cycle of a pod like the scheduler, whether the pod was admitted or
-// not.
+// cycleOnce runs one cycle of a pod like the scheduler, whether the pod was admitted or not.
 func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 	uid := hammered(random.IntN(30), 0).UID
 	if !s.Gate(uid, now).None() {
@@ -140,8 +139,7 @@ type arena struct {
 
 const arenaPods = 24
 
-// pod returns pod i: the first ones are askers, the others run in a queue without a
-// guarantee.
+// pod returns pod i: the first ones are askers, the others run in a queue without a guarantee.
 func (a *arena) pod(i int, node string) objects.Pod {
 	queue := "root.a"
 	if i >= arenaPods/3 {

@@ -248,8 +248,7 @@ func (s *script) fits(node string, without []*planner.Pod) planner.Fit {
 	return planner.Passes
 }
 
-// nodeFor is the node on which a pod is assumed: its required one, or the first with room
-// for it, or n1.
+// nodeFor is the node on which a pod is assumed: its required one, or the first with room for it, or n1.
 func (s *script) nodeFor(p *objects.Pod) string {
 	if p.RequiredNode != "" {
 		return p.RequiredNode

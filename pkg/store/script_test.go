@@ -55,8 +55,7 @@ import (
 //	                            a budget of namespace ns; delete-budget NAME
 //	node NAME vcore=N ...       delete-node NAME
 //
-// Events of pods. The script remembers the settings of a pod and repeats those that are
-// not given again:
+// Events of pods. The script remembers the settings of a pod and repeats those that are not given again:
 //
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]

@@ -18,8 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
 )
 
-// The files in testdata have these commands; the input of each is a document; lines count
-// from 1.
+// The files in testdata have these commands; the input of each is a document; lines count from 1.
 //
 //	parse             the dump and the warnings, or all problems
 //	diff              two documents with a line ==== between them: the differences
@@ -257,9 +256,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzConfigMaps expects of what two ConfigMaps have that it is refused with the name of
-// the ConfigMap, or gives a document that is one of theirs or unpacked from one, and
-// options that are no documents.
+// FuzzConfigMaps expects of what two ConfigMaps have that it is refused with the name of the ConfigMap,
+// or gives a document that is one of theirs or unpacked from one, and options that are no documents.
 func FuzzConfigMaps(f *testing.F) {
 	packed := expect.Gzipped("partitions: []")
 	f.Add("queues.yaml", "partitions: []", "queues.yaml.gz", packed)

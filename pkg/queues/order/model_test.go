@@ -71,8 +71,7 @@ func (m *model) dropBlocks() {
 	m.blocked = left
 }
 
-// eligible returns the asks below a queue, or of the queue itself, that are
-// neither blocked nor closed.
+// eligible returns the asks below a queue, or of the queue itself, that are neither blocked nor closed.
 func (m *model) eligible(id queues.ID, own bool) []*modelAsk {
 	var out []*modelAsk
 	for _, a := range m.asks {
@@ -159,8 +158,7 @@ func (m *model) isBelow(q *queues.Queue) bool {
 	return false
 }
 
-// exposed is the priority that a queue shows to its siblings. The queue has eligible
-// asks.
+// exposed is the priority that a queue shows to its siblings. The queue has eligible asks.
 func (m *model) exposed(q *queues.Queue) int64 {
 	if q.Policies.PriorityFence {
 		return int64(q.Policies.PriorityOffset)

@@ -21,9 +21,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestPlacement runs the files of testdata. Each file is a script of its own: a
-// tree, rules, a namespace and a pod, set by commands and kept until the next
-// command of the same name.
+// TestPlacement runs the files of testdata. Each file is a script of its own: a tree, rules, a namespace
+// and a pod, set by commands and kept until the next command of the same name.
 //
 //	tree
 //	root: {submit: {everybody: true}}
@@ -53,8 +52,7 @@ import (
 //
 //	place [running] [queue=Q] [user=U] [groups=(G,H)]
 //
-// places the pod, with parts of its identity replaced, and prints the result
-// and every step that failed.
+// places the pod, with parts of its identity replaced, and prints the result and every step that failed.
 //
 //	quota
 //

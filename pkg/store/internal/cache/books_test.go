@@ -46,9 +46,8 @@ func madePod(event *objects.Pod) *cache.Pod {
 	return &p
 }
 
-// TestBooks makes random changes of pods, applications and quotas. The books and the
-// originators must equal the sums over the pods, and originators those found by the rule
-// itself.
+// TestBooks makes random changes of pods, applications and quotas. The books and the originators must
+// equal the sums over the pods, and originators those found by the rule itself.
 func TestBooks(t *testing.T) {
 	tree := "root limit=u;max.vcore=30\n  a\n  b"
 	rapid.Check(t, func(rt *rapid.T) {

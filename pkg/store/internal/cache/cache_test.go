@@ -331,8 +331,7 @@ func TestBudgetsOf(t *testing.T) {
 	}
 }
 
-// TestBudgetsCount makes random changes of budgets and pods. The maintained sums must
-// equal a new count.
+// TestBudgetsCount makes random changes of budgets and pods. The maintained sums must equal a new count.
 func TestBudgetsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, pods := cache.NewProtection(), map[string]cache.Guarded{}

@@ -89,8 +89,7 @@ func TestClassesOfAnApplication(t *testing.T) {
 	expect.That(t, q == nil && !x.Classes.Any(app), "the class is there without members")
 }
 
-// TestDemandSum: what was counted is gone after a restart, and Check sees what is of no pod that
-// waits.
+// TestDemandSum: what was counted is gone after a restart, and Check sees what is of no pod that waits.
 func TestDemandSum(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapps=1"))
 	leaf, _ := tree.Find("root.a")
@@ -266,8 +265,7 @@ func TestGroupsAreTouched(t *testing.T) {
 	expect.Holds(t, x.Check(true))
 }
 
-// TestGroupsWaitForRoom: a group that a queue refused is checked again when that queue has
-// more room.
+// TestGroupsWaitForRoom: a group that a queue refused is checked again when that queue has more room.
 func TestGroupsWaitForRoom(t *testing.T) {
 	x := pending.NewPodGroups[string, int](cmp.Compare[string])
 	g := newGroup(x, "x", 1, state.GroupBlocked)

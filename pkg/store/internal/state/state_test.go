@@ -16,8 +16,7 @@ func TestDocDrawsTheTable(t *testing.T) {
 	}
 }
 
-// TestEveryStateIsReached: each state has a name, a way to it and, except Bound, one from
-// it.
+// TestEveryStateIsReached: each state has a name, a way to it and, except Bound, one from it.
 func TestEveryStateIsReached(t *testing.T) {
 	seen := map[string]bool{}
 	for s := range Count {
