@@ -20,7 +20,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// call is one file of a package that calls functions of another one.
 type call struct{ from, to string }
 
 // compiled is what "go list" says of a package.
@@ -29,7 +28,6 @@ type compiled struct {
 	GoFiles                 []string
 }
 
-// calls returns which files of a package call which others.
 func (p *compiled) calls(t *testing.T, exports map[string]string) map[call]bool {
 	t.Helper()
 	set, files := token.NewFileSet(), []*ast.File{}

@@ -23,7 +23,6 @@ const (
 	mostOfAll   = 57993 // lines of all packages; lower it when lines go
 )
 
-// sizes are the sizes of what the limits are about.
 type sizes struct {
 	fields, methods, lines map[string]int
 	mutexes                []string // in the components of the store, and those that are not watched
@@ -100,7 +99,6 @@ func mayNotBeUnwatched(pkg string) bool {
 	return strings.HasPrefix(pkg, "pkg/") && pkg != "pkg/internal/locks" && pkg != "pkg/plugins/plugintest"
 }
 
-// receiver returns the name of the type of a receiver.
 func receiver(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:
@@ -123,7 +121,6 @@ func fields(x *ast.StructType) (n int) {
 	return n
 }
 
-// over returns what is over a limit, with its size.
 func (s *sizes) over() []string {
 	var found []string
 	add := func(kind string, of map[string]int, most int, but ...string) {

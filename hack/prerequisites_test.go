@@ -83,9 +83,8 @@ func TestPrerequisites(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, ok := c.machine.prerequisites(t, c.env...)
-			if ok != c.ok || len(c.says) == 0 && out != "" {
-				t.Errorf("content %v, want %v; it says\n%s", ok, c.ok, out)
-			}
+			expect.That(t, ok == c.ok && (len(c.says) != 0 || out == ""),
+				"content %v, want %v; it says\n%s", ok, c.ok, out)
 			expect.Says(t, out, c.says...)
 		})
 	}
@@ -100,9 +99,8 @@ func TestNothingIsCompiledBefore(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	first, golang := strings.Index(string(out), "hack/prerequisites.sh"), strings.Index(string(out), "go ")
-	if first < 0 || golang >= 0 && golang < first {
-		t.Errorf("prerequisites at %d, the first go command at %d of\n%s", first, golang, out)
-	}
+	expect.That(t, first >= 0 && (golang < 0 || golang >= first),
+		"prerequisites at %d, the first go command at %d of\n%s", first, golang, out)
 }
 
 // TestCIRunsMakeTest: .ci/run calls `make test`, and else only programs that print. It

@@ -13,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// words counts what the comments and the identifiers of Go files say.
 type words struct {
 	all    int
 	people []string // words for people, with their places
@@ -98,15 +97,13 @@ func goFiles(t *testing.T, tests bool, dirs ...string) (out []string) {
 	return out
 }
 
-// check checks the share of words for people, and the identifiers.
 func (w *words) check(t *testing.T) {
 	t.Helper()
 	if w.tooManyPeople() {
 		t.Errorf("%d words for people in %d words of comments, at most 1 in 5,000:\n%s", len(w.people), w.all, strings.Join(w.people, "\n"))
 	}
-	if len(w.coined) > 0 {
-		t.Errorf("words that the field has other ones for:\n%s", strings.Join(w.coined, "\n"))
-	}
+	expect.That(t, len(w.coined) == 0,
+		"words that the field has other ones for:\n%s", strings.Join(w.coined, "\n"))
 }
 
 // TestWordsOfTheCode: comments speak of things as things, and they and identifiers have the
@@ -123,13 +120,11 @@ func TestWordsOfTests(t *testing.T) {
 	w.check(t)
 }
 
-// TestWordsAreFound plants words of both kinds.
 func TestWordsAreFound(t *testing.T) {
 	var w words
 	w.read(t, "a.go", "// Package a waits for whom nobody knows. Its pods are parked.\npackage a\n\nvar twins, seed int\n\nfunc TestEndOfWhoWaits() {}\n")
 	w.read(t, "pkg/store/a.go", "package a\n\nvar asks int\n")
 	w.read(t, "a_test.go", "package a\n\nvar World, seed int\n")
-	if !w.tooManyPeople() || len(w.people) != 3 || len(w.coined) != 5 {
-		t.Errorf("found %q and %q", w.people, w.coined)
-	}
+	expect.That(t, w.tooManyPeople() && len(w.people) == 3 && len(w.coined) == 5,
+		"found %q and %q", w.people, w.coined)
 }

@@ -151,7 +151,6 @@ func (l *land) notTold(do func()) {
 	l.deaf = false
 }
 
-// TestNoDrift: what is right is found to be.
 func TestNoDrift(t *testing.T) {
 	onLand(t, func(t *testing.T, l *land) {
 		l.store.Assume("pending", "n1", store.NoSnapshot, time.Now())
@@ -267,7 +266,6 @@ func TestLateEventsAreNoDrift(t *testing.T) {
 	})
 }
 
-// pause waits as long as it is told to.
 func pause(t time.Duration) bool {
 	time.Sleep(t)
 	return true

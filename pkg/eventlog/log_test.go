@@ -35,7 +35,6 @@ func spec(t testing.TB, queues string) *config.Spec {
 	return expect.Get(config.Parse([]byte("partitions:\n- name: default\n  placementrules: [{name: provided, create: true}]\n  queues:\n  - {name: root, submitacl: '*', queues: [" + queues + "]}\n")))(t)
 }
 
-// logged is a store with its log.
 type logged struct {
 	*store.Store
 	log  *Log
@@ -263,7 +262,6 @@ func TestRunSaysWhatIsLost(t *testing.T) {
 	})
 }
 
-// flood is a source that lost something.
 type flood struct{ taken bool }
 
 func (f *flood) Take(into []output.Event) ([]output.Event, int) {

@@ -106,7 +106,6 @@ func TestTellDemandTriesAgainAfterAConflict(t *testing.T) {
 	})
 }
 
-// slowly is a lister that takes some time for each pod.
 type slowly struct {
 	corelisters.PodLister
 	corelisters.PodNamespaceLister

@@ -54,7 +54,6 @@ func (q *queue) NextReports(_ time.Time, limit int) []output.Report {
 	return next
 }
 
-// recorder writes down events and the profile that speaks.
 type recorder struct{ events []string }
 
 type voice struct {
@@ -97,7 +96,6 @@ func newFixture(t *testing.T, pods ...*corev1.Pod) *fixture {
 	return d
 }
 
-// many adds pods and a report of each.
 func (d *fixture) many(t *testing.T, n int, report func(name string) output.Report) {
 	t.Helper()
 	for i := range n {
@@ -115,7 +113,6 @@ func (d *fixture) onPatch(decide func(pod string) error) {
 	})
 }
 
-// pass lets time pass in the bubble.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -131,7 +128,6 @@ func (d *fixture) patches() []clienttesting.PatchAction {
 	return out
 }
 
-// conditions are those of a pod, by type.
 type conditions map[corev1.PodConditionType]corev1.PodCondition
 
 func (d *fixture) conditions(t *testing.T, name string) conditions {
@@ -157,7 +153,6 @@ func reportOf(name string, why reasons.Reason) output.Report {
 	return output.Report{Ref: objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
 }
 
-// reportFull is the report of a pod in a queue that is full.
 func reportFull(name string) output.Report { return reportOf(name, overMax("full")) }
 
 func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }

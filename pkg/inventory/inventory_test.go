@@ -30,7 +30,6 @@ type truth struct {
 	nodes map[string]int
 }
 
-// move is something that happens to a pod, or to a node.
 type move struct {
 	what string
 	i, n int
@@ -68,7 +67,6 @@ func podOf(i, n int) objects.Pod {
 	}
 }
 
-// do makes a move, in the truth and in the store.
 func (w *truth) do(m move, s *store.Store) {
 	name, node := fmt.Sprint("u", m.i), fmt.Sprint("n", m.i%4)
 	p, there := w.pods[name]
@@ -216,7 +214,6 @@ func TestViewIsTheTruth(t *testing.T) {
 	})
 }
 
-// faulty is a source with one planted bug.
 type faulty struct {
 	*store.Store
 	bug string
@@ -278,7 +275,6 @@ func TestLookingAgainIsFree(t *testing.T) {
 		after.Node("n7") == nil, "nodes are not found by name")
 }
 
-// TestCheckFindsDisorder plants disorder into what is in order.
 func TestCheckFindsDisorder(t *testing.T) {
 	for name, disturb := range map[string]func(*Inventory, *Pod){
 		"a place of another":       func(_ *Inventory, p *Pod) { p.inApp++ },

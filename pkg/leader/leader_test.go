@@ -35,7 +35,6 @@ type fakeLock struct {
 	observed func()                // called at the start of each write
 }
 
-// newLock returns the access of a replica to the lease of an API server.
 func newLock(api *fake.Clientset, identity string) *fakeLock {
 	return &fakeLock{LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "paddock-scheduler"}, Client: api.CoordinationV1(),
@@ -72,7 +71,6 @@ func (l *fakeLock) write(send func() error) error {
 	return err
 }
 
-// named returns a record in the given name.
 func named(identity string) resourcelock.LeaderElectionRecord {
 	return resourcelock.LeaderElectionRecord{
 		HolderIdentity: identity, LeaseDurationSeconds: int(leaseDuration / time.Second),

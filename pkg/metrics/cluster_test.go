@@ -35,7 +35,6 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// newStore is a store that has started and is shown.
 func newStore(tb testing.TB, tree string) *store.Store {
 	tb.Helper()
 	s := store.New(specOf(tb, tree), store.Options{InitialBackoff: -1})
@@ -191,7 +190,6 @@ root.a: InOrder=2 PreemptionDelayed=5
 `)
 }
 
-// TestGuaranteesRun lets it run by its clock.
 func TestGuaranteesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t, "root\n  a guaranteed.vcore=2")
@@ -217,7 +215,6 @@ func manyQueues(leaves int) string {
 	return b.String()
 }
 
-// series returns the families of ours on /metrics.
 func series(tb testing.TB) map[string]*dto.MetricFamily {
 	tb.Helper()
 	families := expect.Get(legacyregistry.DefaultGatherer.Gather())(tb)
@@ -230,7 +227,6 @@ func series(tb testing.TB) map[string]*dto.MetricFamily {
 	return out
 }
 
-// mostQueues are shown in tests.
 const mostQueues = 1000
 
 func TestSeriesAreBounded(t *testing.T) {

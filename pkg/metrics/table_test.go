@@ -78,7 +78,6 @@ func TestTableIsWhatIsExported(t *testing.T) {
 	}
 }
 
-// labels are the names of the labels of a series, in order.
 func labels(m *dto.Metric) (names []string) {
 	for _, l := range m.GetLabel() {
 		names = append(names, l.GetName())
@@ -189,7 +188,6 @@ func TestYuniKornsNames(t *testing.T) {
 	}
 }
 
-// full is a disk that is.
 type full struct{}
 
 var errFull = errors.New("full")

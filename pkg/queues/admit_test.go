@@ -175,7 +175,6 @@ root limit=/dev,ops;max.vcore=9
 	expect.Same(t, "group without a limit", "", queues.GroupFor(free, id(t, free, "root.a"), []string{"dev"}))
 }
 
-// charge lets an owner use something in a leaf.
 func charge(t *testing.T, l *queues.Ledger, d *queues.Draft, path string, o queues.Owner, allocated, admitted string, running int) {
 	t.Helper()
 	l.Update(d, id(t, d, path), o, func(u *queues.OwnerUsage) {

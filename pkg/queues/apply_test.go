@@ -108,7 +108,6 @@ func counted(d *queues.Draft) error {
 	return nil
 }
 
-// TestDynamicQueuesAreCounted makes, configures, and removes queues at random.
 func TestDynamicQueuesAreCounted(t *testing.T) {
 	specs := []*config.Spec{
 		queuestest.MustTree(t, "root\n  a parent\n    b\n"), queuestest.MustTree(t, "root\n"),

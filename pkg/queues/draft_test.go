@@ -21,9 +21,8 @@ import (
 func TestDraftRefusesQueuesThatDoNotExist(t *testing.T) {
 	d := draft(t, "root\n  a\n    b")
 	before := queuestest.ShowSettings(d)
-	if adds(d, queues.Settings{Name: "x", Path: "root.x", Parent: 77}) || d.Remove(77) {
-		t.Error("a queue that does not exist gets a child, or is removed")
-	}
+	expect.That(t, !adds(d, queues.Settings{Name: "x", Path: "root.x", Parent: 77}) && !d.Remove(77),
+		"a queue that does not exist gets a child, or is removed")
 	expect.Same(t, "the tree", before, queuestest.ShowSettings(d))
 }
 
@@ -49,9 +48,8 @@ func TestFindTakesExactPathsOnly(t *testing.T) {
 		"": false, "a": false, "roo": false, "root.": false, "root.b": false, "root.a.": false,
 		"root.a.b.c": false, "root.A": false, "other.a": false,
 	} {
-		if q, found := s.Find(path); found != want || (found && q.Path != path) {
-			t.Errorf("Find(%q) found %v", path, found)
-		}
+		q, found := s.Find(path)
+		expect.That(t, found == want && (!found || q.Path == path), "Find(%q) found %v", path, found)
 	}
 	expect.That(t, s.Queue(-1) == nil && s.Queue(1_000_000) == nil, "an ID of no queue leads to one")
 }
@@ -81,9 +79,8 @@ func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
 	}
 	d.SetCapacity(queuestest.Vector("vcore=1"))
 	c := d.Publish(n)
-	if c == n || !c.Capacity().Equal(queuestest.Vector("vcore=1")) || !n.Capacity().IsZero() {
-		t.Error("a change of the capacity is not in the next snapshot, or in the one before")
-	}
+	expect.That(t, c != n && c.Capacity().Equal(queuestest.Vector("vcore=1")) && n.Capacity().IsZero(),
+		"a change of the capacity is not in the next snapshot, or in the one before")
 	d.SetSettings(queues.RootID, *d.Root().Settings)
 	if next := d.Publish(c); next == c || d.TreeGeneration() <= tree {
 		t.Error("new settings do not change the tree generation")
@@ -112,7 +109,6 @@ func TestPathCopyingSharesTheUntouched(t *testing.T) {
 	expect.Same(t, "running, before and after", []int{0, 2}, []int{before.Root().Running, after.Root().Running})
 }
 
-// freeze is all of a snapshot as text.
 func freeze(s *queues.Snapshot) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Generation(), s.Capacity())

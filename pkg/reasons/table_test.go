@@ -43,7 +43,6 @@ func TestTableHasEveryDeclaredCode(t *testing.T) {
 // A code is an event reason and a metric label.
 var codeForm = regexp.MustCompile(`^[A-Z][A-Za-z]{0,62}$`)
 
-// checkTable returns what is wrong with a table.
 func checkTable(entries []Entry) error {
 	var errs []error
 	fail := func(code Code, format string, args ...any) {
@@ -181,7 +180,6 @@ var notes = map[Code]string{
 		"[demand](autoscalers.md#for-which-pods-nodes-are-added), see its condition `" + AdmittedCondition + "`.",
 }
 
-// page is the page of the table.
 func page() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
@@ -255,7 +253,6 @@ var notInAFile = map[Code]string{
 	NodeHeld:                   "pkg/plugins/reservation TestFilterKeepsTheNodeForItsHolder",
 }
 
-// notShown lists the codes that no text has as a word.
 func notShown(codes []Code, text string) []Code {
 	words := map[string]bool{}
 	for _, word := range regexp.MustCompile(`[A-Z]\w+`).FindAllString(text, -1) {

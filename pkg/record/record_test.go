@@ -21,7 +21,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// source is a source that is told its steps.
 type source struct {
 	ready chan struct{}
 	steps []output.Step
@@ -41,7 +40,6 @@ func (j *source) Take(into []output.Event) ([]output.Event, int) {
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// story is a record and the source it has.
 type story struct {
 	*Record
 	source *source
@@ -106,7 +104,6 @@ func (s *story) end(asker string, end reservations.End, why reasons.Reason) {
 	})
 }
 
-// ids lists decisions.
 func ids(list []*Decision) []string {
 	var out []string
 	for _, d := range list {

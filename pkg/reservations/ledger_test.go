@@ -427,7 +427,6 @@ func history(t *rapid.T, leak bool) (broken error) {
 	return sameAs(l.View(), l)
 }
 
-// sameAs reports where a view differs from the ledger.
 func sameAs(v *View, l *Ledger) error {
 	for i := range shards {
 		if !maps.Equal(v.askers[i], l.askers[i]) || !maps.EqualFunc(v.nodes[i], l.nodes[i], func(a, b nodeHolds) bool {
@@ -479,7 +478,6 @@ func TestALeakIsNoticed(t *testing.T) {
 	expect.That(t, noticed, "a ledger that forgets an index passes Check")
 }
 
-// A view does not change when the ledger does.
 func TestViewDoesNotChange(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1", "v1", "v2"), hold("b", "n1", "v1"), hold("c", "n2"))

@@ -31,9 +31,8 @@ func TestLimitEdges(t *testing.T) {
 	}
 	for _, test := range tests {
 		expect.Same(t, test.name, test.allows, test.limit.Allows(test.used, test.ask))
-		if b, over := test.limit.Breach(test.used, test.ask); over == test.allows {
-			t.Errorf("%s: breach %v %t", test.name, b, over)
-		}
+		b, over := test.limit.Breach(test.used, test.ask)
+		expect.That(t, over != test.allows, "%s: breach %v %t", test.name, b, over)
 	}
 }
 
@@ -53,9 +52,8 @@ func TestLimitBreach(t *testing.T) {
 		{VectorOf(Entry{CPU, 3}, Entry{Memory, 101}), Breach{Name: Memory, Used: 10, Asked: 101, Max: 100}},
 	} {
 		got, over := limit.Breach(used, c.ask)
-		if expect.Same(t, c.ask.String(), c.want, got); !over {
-			t.Errorf("%v: no breach", c.ask)
-		}
+		expect.Same(t, c.ask.String(), c.want, got)
+		expect.That(t, over, "%v: no breach", c.ask)
 	}
 }
 
@@ -95,7 +93,6 @@ func TestLimitValues(t *testing.T) {
 	expect.That(t, !LimitOf(Entry{CPU, 0}).Equal(Limit{}), "a limit of 0 equals no limit")
 }
 
-// admission is a limit with what is used and asked.
 type admission struct {
 	limit     Limit
 	used, ask Vector
@@ -152,9 +149,8 @@ func TestGuaranteeEdges(t *testing.T) {
 func TestGuaranteeValues(t *testing.T) {
 	g := GuaranteeFrom(map[string]Amount{CPU: 10, "gpu": 0})
 	expect.Same(t, "text", "gpu=0 vcore=10, none", g.String()+", "+Guarantee{}.String())
-	if !(Guarantee{}).IsNone() || g.IsNone() || GuaranteeOf(Entry{CPU, 0}).IsNone() {
-		t.Error("naming a type with 0 is not the same as naming none")
-	}
+	expect.That(t, (Guarantee{}).IsNone() && !g.IsNone() && !GuaranteeOf(Entry{CPU, 0}).IsNone(),
+		"naming a type with 0 is not the same as naming none")
 	if !g.Equal(GuaranteeOf(Entry{"gpu", 0}, Entry{CPU, 4}, Entry{CPU, 6})) || g.Equal(GuaranteeOf(Entry{CPU, 10})) {
 		t.Error("equality is not that of types and amounts")
 	}

@@ -27,13 +27,11 @@ func noise(size int) []byte {
 	return out
 }
 
-// page answers with so many bytes.
 func page(size int) http.HandlerFunc {
 	body := noise(size)
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }
 }
 
-// counted is a page that counts how often it is made.
 type counted struct {
 	*pageCache
 	clock *clocktesting.FakePassiveClock
@@ -96,7 +94,6 @@ func TestPageCache(t *testing.T) {
 	}
 }
 
-// leaver is a reader that goes away in the middle.
 type leaver struct{ http.ResponseWriter }
 
 func (leaver) Write(b []byte) (int, error) { return len(b) / 2, errors.New("gone") }

@@ -153,7 +153,6 @@ func TestReservedPlaces(t *testing.T) {
 	expect.That(t, len(b.byHost) == 0, "after the last one: %v", b.byHost)
 }
 
-// TestReservedStreams: the last streams are for known readers.
 func TestReservedStreams(t *testing.T) {
 	var s streams
 	l := defaultLimits()
@@ -168,7 +167,6 @@ func TestReservedStreams(t *testing.T) {
 	expect.That(t, !enter("one more", true), "there are more streams than may be")
 }
 
-// streaming is a stream with a reader.
 type streaming struct {
 	net.Conn
 	answer *http.Response

@@ -49,7 +49,6 @@ var added = map[string]string{
 	"validation.warnings":      "what would have no effect",
 }
 
-// contract collects what is served.
 type contract struct {
 	kinds  map[string]any
 	served map[string]bool
@@ -94,7 +93,6 @@ func (c *contract) check(where, kind string, value any) {
 	}
 }
 
-// missing are the fields that were never served.
 func (c *contract) missing() []string {
 	var out []string
 	for kind, fields := range c.kinds {
@@ -219,7 +217,6 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestContractFindsWhatIsWrong: a wrong type, an unknown field, a missing one.
 func TestContractFindsWhatIsWrong(t *testing.T) {
 	c := contract{served: map[string]bool{}, kinds: map[string]any{
 		"app": map[string]any{"id": "string", "pods": "list of pod", "more": "number"},
@@ -247,7 +244,6 @@ func unlike(contract, observed map[string]any) (out []string) {
 	return out
 }
 
-// kindOfJSON is what JSON calls a type of the contract.
 func kindOfJSON(of string) string {
 	switch {
 	case strings.HasPrefix(of, "list of "):

@@ -25,14 +25,12 @@ import (
 
 const batchPath = "/ws/v1/events/batch"
 
-// batch is an answer of events/batch.
 type batch struct {
 	InstanceUUID        string
 	LowestID, HighestID uint64
 	EventRecords        []event
 }
 
-// event is a record as readers have it.
 type event struct {
 	Type      int    `json:"type"`
 	Object    string `json:"objectID"`
@@ -51,7 +49,6 @@ func (c *cluster) batch(t *testing.T, query string) batch {
 	return read[batch](t, c, batchPath+query)
 }
 
-// foreign has n foreign pods come.
 func (c *cluster) foreign(n int) {
 	for range n {
 		c.foreigners++

@@ -65,7 +65,6 @@ func (p pipes) Close() error { close(p.closed); return nil }
 
 func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
-// from is a connection from an address.
 type from struct {
 	net.Conn
 	address string
@@ -75,13 +74,11 @@ func (f from) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(f.address), Port: 1}
 }
 
-// reader is one connection of a client.
 type reader struct {
 	net.Conn
 	lines *bufio.Reader
 }
 
-// open opens a connection from an address.
 func (s served) open(t *testing.T, address string) reader {
 	near, far := net.Pipe()
 	s.opened <- from{far, address}

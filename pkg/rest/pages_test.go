@@ -56,7 +56,6 @@ func (c *cluster) does(t *testing.T, script string) (outputs []string) {
 // ofOne are the commands about one pod or node.
 var ofOne = []string{"node", "pod", "bounce", "hint", "delete", "preempt", "require", "commit", "victims-deleted", "fail"}
 
-// command carries out a command and returns its output.
 func (c *cluster) command(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	if slices.Contains(ofOne, d.Cmd) && argument(d, "name") == "" {
@@ -156,7 +155,6 @@ func (c *cluster) pod(t *testing.T, d *datadriven.TestData) {
 	c.Add(p)
 }
 
-// step lets time go on.
 func (c *cluster) step(by time.Duration) {
 	c.Step(by)
 	c.Store.NextReports(c.Now, 0) // it computes the demand, as the reporter does each second
@@ -173,7 +171,6 @@ func (c *cluster) require(uid types.UID) string {
 	return fmt.Sprintf("held %t: %s\n", held, why.Text)
 }
 
-// page asks for a page and renders the answer.
 func (c *cluster) page(d *datadriven.TestData) string {
 	c.Record.Take()
 	r := httptest.NewRequest(strings.ToUpper(d.Cmd), d.CmdArgs[0].String(), strings.NewReader(d.Input))
@@ -193,10 +190,8 @@ func (c *cluster) page(d *datadriven.TestData) string {
 	return out
 }
 
-// benchCluster is the cluster of the benchmarks.
 func benchCluster(b *testing.B) *cluster { return show(webtest.Sized(b, webtest.Large)) }
 
-// benchPages are pages for all routes.
 func benchPages() []string {
 	pages := pagesOf(new(Server), "{queue}", "root.p7.q7", "{application}", "app-7", "{node}", "node-007",
 		"{user}", "nobody", "{group}", "none")

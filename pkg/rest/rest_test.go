@@ -29,7 +29,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
-// cluster is a cluster and a server that shows it.
 type cluster struct {
 	*webtest.Cluster
 	server     *Server
@@ -61,7 +60,6 @@ func newCluster(t testing.TB, document string) *cluster {
 	return show(webtest.New(t, document))
 }
 
-// show makes a server that shows a cluster.
 func show(c *webtest.Cluster) *cluster {
 	server := newServer(Options{
 		Inventory: c.Inventory, Events: c.Events, Record: c.Record, Explainer: c.Store, Clock: c.Clock,
@@ -71,13 +69,11 @@ func show(c *webtest.Cluster) *cluster {
 	return &cluster{Cluster: c, server: server, http: server.Handler(), created: map[string]time.Time{}}
 }
 
-// do sends a request and returns the answer and its body.
 func (c *cluster) do(method, path string) (*httptest.ResponseRecorder, []byte) {
 	w := ask(c.http, method, path, "")
 	return w, w.Body.Bytes()
 }
 
-// ask is how a handler answers.
 func ask(handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
 	return answer(handler, httptest.NewRequest(method, path, strings.NewReader(body)))
 }
@@ -88,10 +84,8 @@ func answer(handler http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// ask answers a request.
 func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder { return answer(c.http, r) }
 
-// read returns the document of a page.
 func read[D any](t testing.TB, c *cluster, path string) (document D) {
 	t.Helper()
 	w, body := c.do(http.MethodGet, path)
@@ -379,7 +373,6 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// TestRequestsThatChangeSomethingAreFound plants changes that a request could make.
 func TestRequestsThatChangeSomethingAreFound(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
 		"the same configuration again": func(c *cluster) { c.Configure(referenceDocument) },

@@ -188,12 +188,10 @@ func TestStandbySaysSo(t *testing.T) {
 	}
 }
 
-// checking is a server with one check.
 func checking(run func(pause func(time.Duration) bool) error) *Server {
 	return newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: run}}})
 }
 
-// readHealth is what a reader of the health is told.
 func readHealth(t *testing.T, handler http.Handler) (got Health, status int, age string) {
 	t.Helper()
 	w := ask(handler, http.MethodGet, "/ws/v1/scheduler/healthcheck", "")

@@ -273,7 +273,6 @@ func planFor(
 	return &d, false
 }
 
-// played is the result for the askers.
 type played struct {
 	plans map[types.UID]int
 	// busiest is the largest number of plans in a second.

@@ -46,14 +46,12 @@ func busy(t *testing.T) *Store {
 	return s
 }
 
-// hold plants a hold in the ledger.
 func hold(s *Store, asker types.UID, node string) {
 	if err := s.model.Preemption.Ledger.Place(reservations.Hold{Asker: asker, Node: node, Since: epoch, NodeBound: true}); err != nil {
 		panic(err)
 	}
 }
 
-// Check finds every kind of planted error.
 func TestCheckFindsDisorder(t *testing.T) {
 	expect.OK(t, busy(t).Check())
 	for _, c := range []struct {
@@ -137,7 +135,6 @@ func TestCheckFindsDisorder(t *testing.T) {
 	}
 }
 
-// CompareWith finds every difference from a listing.
 func TestCompareWithFindsDifferences(t *testing.T) {
 	s := busy(t)
 	for _, c := range []struct {

@@ -120,7 +120,6 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 	return own, others, s
 }
 
-// workOf measures the work of a store.
 func workOf(s *Store, do func()) cost {
 	visits := func() int {
 		m := s.model
@@ -207,7 +206,6 @@ func TestACrowdCostsAsMuchAsItIsLarge(t *testing.T) {
 	}
 }
 
-// costs returns what 500 and 1,000 pods cost their own tenant.
 func (c crowd) costs(t *testing.T, also func(*Store)) (half, all cost) {
 	c.pods = 500
 	half, _, _ = c.beside(t, also)

@@ -62,7 +62,6 @@ func (s *script) comparePreview(w io.Writer, uid types.UID, r *DryRun) {
 	}
 }
 
-// contradictions lists what an explanation gets wrong about a pod.
 func contradictions(p *model.Pod, x *Explanation) []string {
 	var out []string
 	wrong := func(is bool, format string, args ...any) {
@@ -172,7 +171,6 @@ type story struct {
 
 func nameInHistory(a *output.AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
 
-// storyOf is the actual state.
 func storyOf(s *Store) story {
 	out := story{
 		Placed: map[types.UID]string{}, Asked: map[types.UID]bool{}, Apps: map[string]string{}, Held: map[types.UID]string{},
@@ -281,7 +279,6 @@ func (y *story) use(e *output.Event, more resources.Vector) {
 	}
 }
 
-// reader reads the facts of a store.
 type reader struct {
 	facts *EventReader
 	story story

@@ -129,7 +129,6 @@ func read(t *testing.T, snap *queues.Snapshot) {
 	}
 }
 
-// arena is a store in which goroutines preempt.
 type arena struct {
 	*Store
 	mu     sync.Mutex                        // guards claims
@@ -153,7 +152,6 @@ func (a *arena) pod(i int, node string) objects.Pod {
 	return p
 }
 
-// ask runs one cycle of an asker like the scheduler.
 func (a *arena) ask(i int, now time.Time) {
 	p := a.pod(i, "")
 	view := a.Holds()
@@ -163,7 +161,6 @@ func (a *arena) ask(i int, now time.Time) {
 	planFor(a.Store, p.UID, "class", planner.Params{}, now)
 }
 
-// execute does all work of the executor.
 func (a *arena) execute(random *rand.Rand, now time.Time) {
 	for _, w := range a.TakeWork() {
 		a.mu.Lock()

@@ -108,7 +108,6 @@ var stepBugs = []string{
 	"the queue is not said", "the time is not said",
 }
 
-// forge plants a bug.
 func forge(steps []output.Step, bug string) (out []output.Step) {
 	for _, s := range steps {
 		switch {
@@ -157,7 +156,6 @@ func (r *stepReader) follow(s *Store, steps []output.Step) error {
 	return nil
 }
 
-// read applies a step.
 func (r *stepReader) read(s *output.Step) error {
 	h, held := r.holds[s.UID]
 	if s.Kind != output.StepRefused && s.Kind != output.StepHeld && s.Kind != output.StepTakenUp && held && (s.Hold.Node != h.Node || !s.Hold.Since.Equal(h.Since)) {
@@ -197,7 +195,6 @@ func (r *stepReader) read(s *output.Step) error {
 	return nil
 }
 
-// begin applies a decision by which a node is held.
 func (r *stepReader) begin(s *output.Step, held bool) error {
 	switch {
 	case s.Hold.Asker != s.UID || s.Hold.Decision == "" && !held: // a claim need not name its decision
@@ -211,7 +208,6 @@ func (r *stepReader) begin(s *output.Step, held bool) error {
 	return nil
 }
 
-// copyOf is a reader's copy of a store.
 type copyOf struct {
 	pods  map[types.UID]*output.PodRecord
 	apps  map[uint64]*output.AppRecord

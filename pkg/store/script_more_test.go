@@ -37,7 +37,6 @@ func (s *script) gated() string {
 	return b.String()
 }
 
-// look prints which queues are below their guarantee, and for how long.
 func (s *script) look() string {
 	found := unmet.Find(s.store.Snapshot(), func(leaves []*queues.Queue) []reasons.Code {
 		return s.store.WaitsFor(leaves, s.now)
@@ -77,7 +76,6 @@ func (s *script) freedUnseen(words []string) string {
 	return b.String()
 }
 
-// scriptBudget reads the budget of a command.
 func scriptBudget(t *testing.T, d *datadriven.TestData) objects.Budget {
 	b := objects.Budget{Namespace: "ns", Name: d.CmdArgs[0].Key, Generation: 1, Observed: 1}
 	tier, disrupted := "", []string{}
@@ -365,7 +363,6 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 	s.due, _ = s.store.NextDeadline() // a process sets its options before there is a deadline
 }
 
-// holds lists the holds, and which pods leave for which asker.
 func (s *script) holds() string {
 	var lines []string
 	for _, p := range s.store.model.SortedPods() {
@@ -380,7 +377,6 @@ func (s *script) holds() string {
 	return strings.Join(lines, "")
 }
 
-// refused are pods that the API server refused to delete.
 func refused(names []string) (out []output.Undeletable) {
 	for _, v := range names {
 		out = append(out, output.Undeletable{UID: types.UID(v), Why: "webhook denied the request"})
@@ -388,7 +384,6 @@ func refused(names []string) (out []output.Undeletable) {
 	return out
 }
 
-// keepsOff prints for which asker other schedulers must be kept off a node.
 func (s *script) keepsOff(node string) string {
 	switch asker, ready := s.store.KeepsOff(node); {
 	case !ready:

@@ -158,7 +158,6 @@ func newPod(name, queue, app string, request resources.Vector) objects.Pod {
 	}
 }
 
-// begin makes the store.
 func (s *script) begin(t *testing.T, d *datadriven.TestData) {
 	var o model.Options
 	started, follows, made := false, false, &o.DynamicQueues
@@ -177,7 +176,6 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// do runs a command of a script.
 func (s *script) do(t *testing.T, d *datadriven.TestData) string { return s.after(s.run(t, d)) }
 
 // scan reads arguments into the variables of their names. A flag has no value.
@@ -197,7 +195,6 @@ func scan(t *testing.T, d *datadriven.TestData, args []datadriven.CmdArg, into m
 	}
 }
 
-// specification parses lines of rules and of queues.
 func specification(tb testing.TB, input string) *config.Spec {
 	tb.Helper()
 	var rules, tree []string
@@ -376,7 +373,6 @@ func (s *script) namespace(name, input string) string {
 	return b.String()
 }
 
-// pod changes the settings of a pod in the script.
 func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *objects.Pod {
 	name := words[0]
 	p := s.pods[name]
@@ -524,7 +520,6 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData, names []string) str
 	return b.String()
 }
 
-// step runs one step of the scheduler and returns the answer.
 func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) string {
 	st := s.store
 	switch d.Cmd {
@@ -684,7 +679,6 @@ func (s *script) tries() string {
 	return b.String()
 }
 
-// demand prints the pods within the demand and those beyond it.
 func (s *script) demand() string {
 	var b strings.Builder
 	for _, p := range s.store.model.SortedPods() {

@@ -204,7 +204,6 @@ var pairs = []struct {
 
 var definition = regexp.MustCompile(`--([a-z]+): #([0-9a-f]{6});`)
 
-// colours are those of the light and of the dark scheme.
 func colours(style string) (light, dark map[string]string) {
 	light, dark = map[string]string{}, map[string]string{}
 	before, after, _ := strings.Cut(style, "@media (prefers-color-scheme: dark)")
@@ -240,7 +239,6 @@ func contrast(a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// faint lists the pairs that differ too little.
 func faint(style string) []string {
 	var out []string
 	light, dark := colours(style)

@@ -27,7 +27,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
-// site is the pages of a cluster.
 type site struct {
 	*web.Pages
 	cluster       *webtest.Cluster
@@ -349,7 +348,6 @@ var nasty = []string{
 	`</title></style></svg><script>alert(1)</script>`, "a\u202egnp.exe", `{{.Version}}`, `&lt;b&gt;`, `?queue=root&each=pod#x`, "x\x00y", "\xff\xfe",
 }
 
-// hostile is a cluster with names chosen by an attacker.
 func hostile(t testing.TB) *site {
 	c := webtest.New(t, `
 partitions:
@@ -407,7 +405,6 @@ partitions:
 	return s
 }
 
-// allowed are the elements of the pages.
 var allowed = strings.Fields("html head meta title link body a header p nav ul ol li main footer h1 h2 h3 form label input select option button " +
 	"details summary section div span small strong code pre br wbr bdi time table thead tbody tr th td dl dt dd svg rect line")
 
@@ -467,7 +464,6 @@ func TestNamesAreShownAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestUnescapedNamesAreNoticed: a template that does not escape is noticed.
 func TestUnescapedNamesAreNoticed(t *testing.T) {
 	plain := texttemplate.Must(texttemplate.ParseFiles("templates/parts.html"))
 	for _, name := range nasty[:2] {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sasha-s/go-deadlock"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
@@ -26,16 +27,12 @@ func TestTwoOrdersAreFound(t *testing.T) {
 	}
 	inOrder()
 	inOrder()
-	if found != 0 {
-		t.Errorf("%d finds in one order", found)
-	}
+	expect.That(t, found == 0, "%d finds in one order", found)
 	func() {
 		b.Lock()
 		defer b.Unlock()
 		a.Lock()
 		defer a.Unlock()
 	}()
-	if found != 1 {
-		t.Errorf("%d finds in both orders, want 1", found)
-	}
+	expect.That(t, found == 1, "%d finds in both orders, want 1", found)
 }

@@ -282,7 +282,6 @@ func FuzzConfigMaps(f *testing.F) {
 	})
 }
 
-// seeds returns the inputs of all files in testdata.
 func seeds(f *testing.F) (out []string) {
 	for _, path := range expect.Get(filepath.Glob("testdata/*/*.txt"))(f) {
 		content := string(expect.Get(os.ReadFile(path))(f))

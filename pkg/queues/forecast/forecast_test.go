@@ -149,9 +149,8 @@ func show(f Forecast) string {
 func TestBooksThatAreNone(t *testing.T) {
 	spec := queuestest.MustTree(t, "root\n  a\n")
 	for _, path := range []string{"", "a", "other.a", "root.", "root..b", "root.a."} {
-		if _, _, err := (Books{Entries: []Entry{{Path: path}}}).Under(spec); err == nil {
-			t.Errorf("%q is taken for a queue", path)
-		}
+		_, _, err := (Books{Entries: []Entry{{Path: path}}}).Under(spec)
+		expect.That(t, err != nil, "%q is taken for a queue", path)
 	}
 }
 
@@ -176,14 +175,12 @@ root.h vcore=1 guaranteed.vcore=2`)
 
 var kinds = []string{"memory", "vcore"}
 
-// pod is a pod that runs or waits in a leaf.
 type pod struct {
 	leaf    string
 	request [2]int64 // by kind
 	waits   bool
 }
 
-// situation is a small cluster.
 type situation struct {
 	root *queuestest.Node
 	pods []pod
@@ -243,7 +240,6 @@ func (s situation) spec() *config.Spec {
 	return spec
 }
 
-// tree is the situation as a snapshot.
 func (s situation) tree() *queues.Snapshot {
 	d := queues.NewDraftFrom(s.spec())
 	for _, p := range s.pods {
@@ -307,7 +303,6 @@ func forgetIf(n *queuestest.Node, is bool) {
 	}
 }
 
-// without is a copy of a tree with a part forgotten.
 func without(n *queuestest.Node, forget func(*queuestest.Node)) *queuestest.Node {
 	c := *n
 	c.Properties = maps.Clone(n.Properties)
@@ -319,7 +314,6 @@ func without(n *queuestest.Node, forget func(*queuestest.Node)) *queuestest.Node
 	return &c
 }
 
-// pairs lists which queue may lose what to which.
 func pairs(f Forecast) []string {
 	out := []string{}
 	for _, l := range f.Losers {
@@ -393,7 +387,6 @@ func mayTake(tree *queues.Snapshot, asker, loser *queues.Queue, kind string) res
 	return take
 }
 
-// above tells whether q is an ancestor of the other queue.
 func above(q, other *queues.Queue) bool { return strings.HasPrefix(other.Path, q.Path+".") }
 
 // TestVictimsOfPlansWereForecast lets the planner make room for every pod that waits, and

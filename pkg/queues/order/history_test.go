@@ -22,7 +22,6 @@ type step struct {
 	a, b, n int
 }
 
-// history is a tree and the changes in it.
 type history struct {
 	spec  *config.Spec
 	steps []step
@@ -234,7 +233,6 @@ func (r *runner) app(leaf queues.ID, name string, submitted time.Time, class ord
 	return a
 }
 
-// ask adds an ask.
 func (r *runner) ask(a *modelAsk) {
 	r.m.asks = append(r.m.asks, a)
 	r.asks[a] = r.index.Push(r.apps[a.app], a.key, a.request, a.hash)

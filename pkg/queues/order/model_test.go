@@ -90,7 +90,6 @@ func (m *model) eligible(id queues.ID, own bool) []*modelAsk {
 	return out
 }
 
-// next walks from root to the first ask.
 func (m *model) next() *modelAsk { return m.nextOf(m.draft.Root()) }
 
 // nextOf walks from a queue to the first ask below it.
@@ -113,7 +112,6 @@ func (m *model) nextOf(q *queues.Queue) *modelAsk {
 	}
 }
 
-// queueBefore compares two children of a parent.
 func (m *model) queueBefore(parent, a, b *queues.Queue) bool {
 	byPriority := cmp.Compare(m.exposed(b), m.exposed(a))
 	byShare := m.share(m.used[a.ID], a).Cmp(m.share(m.used[b.ID], b))
@@ -233,7 +231,6 @@ func (m *model) firstOf(leaf *queues.Queue, asks []*modelAsk) *modelAsk {
 	})
 }
 
-// remove removes an ask.
 func (m *model) remove(a *modelAsk) {
 	m.asks = slices.DeleteFunc(m.asks, func(b *modelAsk) bool { return a == b })
 	m.dropBlocks()

@@ -199,9 +199,8 @@ func TestStandingByHand(t *testing.T) {
 	}
 	expect.Same(t, "", want, x.Standing(late))
 	x.Block(late.Group(), queues.Verdict{At: 1})
-	if s := x.Standing(late); s.In {
-		t.Errorf("blocked, and in the order: %+v", s)
-	}
+	s := x.Standing(late)
+	expect.That(t, !s.In, "blocked, and in the order: %+v", s)
 }
 
 // specs generates small trees with names and quotas that collide often: the names of

@@ -60,9 +60,8 @@ func FuzzIdentify(f *testing.F) {
 			result, reason := placement.Place(rules, req, tr)
 			checkReason(t, reason)
 			for name, law := range laws {
-				if err := law(placement.Place, problem{rules: rules, req: req, tree: tr}); err != nil {
-					t.Errorf("law %q, result %+v: %v", name, result, err)
-				}
+				err := law(placement.Place, problem{rules: rules, req: req, tree: tr})
+				expect.That(t, err == nil, "law %q, result %+v: %v", name, result, err)
 			}
 		}
 	})
@@ -97,9 +96,8 @@ func FuzzNamespaceQuota(f *testing.F) {
 		if none == (limits || quota.MaxApplications > 0) {
 			t.Errorf("no quota is %t with max %v, guarantee %v and %d applications", none, quota.Max, quota.Guaranteed, quota.MaxApplications)
 		}
-		if limit != "" && guaranteed != "" && !limits && len(errs) < 2 {
-			t.Errorf("two annotations without effect, but errors are %v", errs)
-		}
+		expect.That(t, limit == "" || guaranteed == "" || limits || len(errs) >= 2,
+			"two annotations without effect, but errors are %v", errs)
 		for _, err := range errs {
 			expect.That(t, err.Error() != "" && utf8.ValidString(err.Error()), "%q is no text", err)
 		}
@@ -108,12 +106,10 @@ func FuzzNamespaceQuota(f *testing.F) {
 
 func checkReason(t *testing.T, reason reasons.Reason) {
 	t.Helper()
-	if _, known := reasons.Explain(reason.Code); known != !reason.None() {
-		t.Errorf("code %q is not in the table", reason.Code)
-	}
-	if !utf8.ValidString(reason.Text) || len(reason.Text) > 4000 {
-		t.Errorf("sentence of %d bytes is too long or no text: %q", len(reason.Text), reason.Text)
-	}
+	_, known := reasons.Explain(reason.Code)
+	expect.That(t, known == !reason.None(), "code %q is not in the table", reason.Code)
+	expect.That(t, utf8.ValidString(reason.Text) && len(reason.Text) <= 4000,
+		"sentence of %d bytes is too long or no text: %q", len(reason.Text), reason.Text)
 	if n := len(reason.Text); !reason.None() && (n == 0 || reason.Text[n-1] != '.') {
 		t.Errorf("sentence %q has no period", reason.Text)
 	}

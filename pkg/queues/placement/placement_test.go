@@ -197,7 +197,6 @@ func (tr tree) MaySubmit(path, user string, groups []string) bool {
 // operators has pods as operators make them.
 const operators = "testdata/operators"
 
-// TestOperators places pods as operators make them.
 func TestOperators(t *testing.T) {
 	everybody := config.ACL{Everybody: true}
 	queues := tree{
@@ -234,7 +233,6 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// readPods returns the pods of a file by name.
 func readPods(t *testing.T, file string) map[string]placement.Pod {
 	t.Helper()
 	text := expect.Get(os.ReadFile(filepath.Join(operators, file)))(t)

@@ -241,7 +241,6 @@ func lawRecoveryIsLast(place placer, s problem) error {
 	return nil
 }
 
-// problem is one random call of Place.
 type problem struct {
 	rules []config.Rule
 	req   placement.Request

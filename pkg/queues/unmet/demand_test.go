@@ -107,9 +107,8 @@ func TestReasons(t *testing.T) {
 	}
 	known := map[reasons.Code]bool{}
 	for _, code := range byNearness {
-		if _, is := reasons.Explain(code); !is || known[code] {
-			t.Errorf("%s is no reason, or twice there", code)
-		}
+		_, is := reasons.Explain(code)
+		expect.That(t, is && !known[code], "%s is no reason, or twice there", code)
 		known[code] = true
 	}
 }
@@ -124,7 +123,6 @@ var (
 	bRefused = Demand{"root.b", reasons.PreemptionRefused}
 )
 
-// look is one of a story.
 type look struct {
 	at    float64
 	found []Demand
@@ -196,9 +194,8 @@ func TestMeterForgets(t *testing.T) {
 	m.Look(at(0), []Demand{aDelayed, bRefused})
 	m.Look(at(2), []Demand{aDelayed, bRefused})
 	m.Pause() // another process leads
-	if ended := m.Look(at(100), []Demand{aDelayed}); ended != nil {
-		t.Errorf("ended while it was not looked at: %v", ended)
-	}
+	ended := m.Look(at(100), []Demand{aDelayed})
+	expect.That(t, ended == nil, "ended while it was not looked at: %v", ended)
 	m.Look(at(101), []Demand{aDelayed, bRefused})
 	expect.Same(t, "after a pause", []Total{{aDelayed, 3 * time.Second}, {bRefused, 2 * time.Second}}, m.Take())
 }

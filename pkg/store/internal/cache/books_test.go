@@ -150,7 +150,6 @@ func isOriginator(p *cache.Pod, of map[*cache.Pod]*cache.App) bool {
 	return rank(p) != 3 || others > 0 // a pod that is alone is none by its age
 }
 
-// TestBooksCheck plants bugs that Check has to see.
 func TestBooksCheck(t *testing.T) {
 	for want, plant := range map[string]func(b *cache.Books, a *cache.App, p *cache.Pod){
 		"queue root.a: books say": func(b *cache.Books, a *cache.App, _ *cache.Pod) {

@@ -53,9 +53,8 @@ func TestEmptyQueues(t *testing.T) {
 	e.Note(x, epoch)
 	e.Note(y, epoch.Add(time.Second))
 	e.Note(x, epoch.Add(5*time.Second)) // no effect
-	if want := epoch.Add(10 * time.Second); !e.Due().Equal(want) {
-		t.Errorf("due %v, want %v", e.Due(), want)
-	}
+	want := epoch.Add(10 * time.Second)
+	expect.That(t, e.Due().Equal(want), "due %v, want %v", e.Due(), want)
 	if gone, due := e.Remove(tree, epoch.Add(9*time.Second)); due || gone != nil {
 		t.Error("a queue is removed within its grace")
 	}
@@ -82,7 +81,6 @@ func TestResourceTypesCheck(t *testing.T) {
 	expect.That(t, rt.Check(p) != nil, "Check does not see a pod that is not charged")
 }
 
-// record is an application as a caller has it.
 type record struct{ cache.App }
 
 // TestApps checks which record of an application a new pod joins, and that each of two
@@ -217,7 +215,6 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// TestNodesCheck plants bugs that Check has to see.
 func TestNodesCheck(t *testing.T) {
 	nodes, a, b := cache.NewNodes(), newPod("a"), newPod("b")
 	nodes.Place(a, "n1", queuestest.Vector("vcore=1"))
@@ -300,7 +297,6 @@ func TestBudgetsLeft(t *testing.T) {
 	}
 }
 
-// TestBudgetsOf checks which indexes a pod counts against.
 func TestBudgetsOf(t *testing.T) {
 	p := cache.NewProtection()
 	any := func(map[string]string) bool { return true }

@@ -13,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
-// event is a numbered event with its time.
 type event struct {
 	n  int
 	at time.Time
@@ -23,7 +22,6 @@ func stamp(e *event, now time.Time) { e.at = now }
 
 func newEvents(limit int) history.Events[event] { return history.NewEvents(limit, stamp) }
 
-// taken are the numbers of the events that a reader gets.
 func taken(r *history.Reader[event]) (out []int) {
 	events, _ := r.Take(nil)
 	for _, e := range events {
@@ -158,7 +156,6 @@ func TestEventsAllocateNothing(t *testing.T) {
 	expect.That(t, got == 0, "%v allocations for 100 events", got)
 }
 
-// thing is a thing with one value that readers see.
 type thing struct {
 	history.Mark[int]
 	value int

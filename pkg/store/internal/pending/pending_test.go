@@ -324,9 +324,8 @@ func TestOneGroupIsPlacedAtATime(t *testing.T) {
 		if x.OtherIsBeingPlaced(g, now) || x.OtherIsBeingPlaced(other, now) == c.free {
 			t.Errorf("%s: x waits: %v, y waits: %v", name, x.OtherIsBeingPlaced(g, now), x.OtherIsBeingPlaced(other, now))
 		}
-		if got := g.Admitted() == 0 && len(slices.Collect(x.All())) == 2; got == x.Due().IsZero() {
-			t.Errorf("%s: the others wait until %v", name, x.Due())
-		}
+		got := g.Admitted() == 0 && len(slices.Collect(x.All())) == 2
+		expect.That(t, got != x.Due().IsZero(), "%s: the others wait until %v", name, x.Due())
 	}
 }
 
