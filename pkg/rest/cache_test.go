@@ -157,9 +157,9 @@ func TestPageCacheIsBounded(t *testing.T) {
 		for _, kept := range s.pages {
 			sum += len(kept.body)
 		}
-		if _, there := s.pages[fmt.Sprintf("/%d\ngzip\n", i)]; s.size != sum || sum > cacheSize || !there {
-			t.Fatalf("after %d: %d bytes are counted, %d kept; the last one: %t", i+1, s.size, sum, there)
-		}
+		_, there := s.pages[fmt.Sprintf("/%d\ngzip\n", i)]
+		expect.That(t, s.size == sum && sum <= cacheSize && there,
+			"after %d: %d bytes are counted, %d kept; the last one: %t", i+1, s.size, sum, there)
 	}
 	s.clock.SetTime(s.clock.Now().Add(keepAtMost))
 	s.ask("GET", "/other", "gzip")
@@ -188,13 +188,10 @@ func TestLargePagesAreKept(t *testing.T) {
 	}
 	first := asGzip(queuesPath, "").Body.String()
 	c.Configure("") // other queues
-	for _, want := range []struct {
-		age  string
-		kept bool
-	}{{"0", true}, {"", false}} {
+	for _, kept := range []bool{true, false} {
 		w := asGzip(queuesPath, "")
-		expect.Same(t, "age", want.age, w.Header().Get("Age"))
-		expect.Same(t, "it is the first answer", want.kept, w.Body.String() == first)
+		expect.Same(t, "age", map[bool]string{true: "0"}[kept], w.Header().Get("Age"))
+		expect.Same(t, "it is the first answer", kept, w.Body.String() == first)
 		c.Clock.Step(keepAtMost)
 	}
 	short := asGzip("/ws/v1/history/apps", "")

@@ -79,10 +79,7 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 		var told []bool
 		c.server.options.Guard = guardFunc(func(r *http.Request, known bool) error {
 			told = append(told, known)
-			if r.Header.Get("Authorization") != "Bearer mine" {
-				return ErrUnknown
-			}
-			return nil
+			return map[bool]error{false: ErrUnknown}[r.Header.Get("Authorization") == "Bearer mine"]
 		})
 		s := serveCluster(t, c, quietly)
 		here, permitted, refused := s.open(t, "127.0.0.1"), s.open(t, ours), s.open(t, "10.2.0.1")
@@ -197,18 +194,16 @@ func (c *cluster) happen(pods int) {
 	c.server.options.Events.Collect()
 }
 
-func TestEventStream(t *testing.T) {
-	synctest.Test(t, eventStream)
-}
+func TestEventStream(t *testing.T) { synctest.Test(t, eventStream) }
 
 func eventStream(t *testing.T) {
 	c := newCluster(t, "")
 	s := serveCluster(t, c, quietly)
 	c.foreign(3)
 	stream := s.stream(t, "?count=2")
-	if stream.answer.StatusCode != http.StatusOK || stream.answer.Header.Get("Content-Type") != "application/json; charset=UTF-8" ||
-		stream.answer.Header.Get("Content-Encoding") != "" {
-		t.Errorf("%s %v", stream.answer.Status, stream.answer.Header)
+	expect.Same(t, "status", http.StatusOK, stream.answer.StatusCode)
+	for key, want := range map[string]string{"Content-Type": "application/json; charset=UTF-8", "Content-Encoding": ""} {
+		expect.Same(t, key, want, stream.answer.Header.Get(key))
 	}
 	expect.Same(t, "instance", c.batch(t, "").InstanceUUID, stream.line(t).InstanceUUID)
 	for _, want := range []string{"f2", "f3"} {
@@ -244,8 +239,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			}
 			_ = first.Close()
 			synctest.Wait()
-			last := s.stream(t, "")
-			expect.Same(t, name+": in the place of the first one", http.StatusOK, last.answer.StatusCode)
+			expect.Same(t, name+": in the place of the first one", http.StatusOK, s.stream(t, "").answer.StatusCode)
 		})
 	}
 }
@@ -256,8 +250,7 @@ func TestStreamsAreInTheDump(t *testing.T) {
 		serveCluster(t, c, quietly).stream(t, "")
 		served := newContract(t)
 		served.check("dump", "dump", read[any](t, c, "/ws/v1/fullstatedump"))
-		expect.That(t, served.served["stream.Name"] && served.served["stream.CreatedAt"], "%v", served.served)
-		expect.That(t, len(served.wrong) == 0, "%q", served.wrong)
+		expect.That(t, served.served["stream.Name"] && served.served["stream.CreatedAt"] && len(served.wrong) == 0, "%v", served)
 	})
 }
 
@@ -305,12 +298,10 @@ func TestReadersThatAreOvertakenAreCut(t *testing.T) {
 			c.happen(1000)
 			synctest.Wait() // it waits until its lines are read
 		}
-		rest := expect.Get(io.ReadAll(stream.lines))(t) // it ends
-		lines := strings.SplitAfter(string(rest), "\n")
+		lines := strings.SplitAfter(string(expect.Get(io.ReadAll(stream.lines))(t)), "\n") // it ends
 		for i, line := range lines {
-			if last := i == len(lines)-1; last && line != "" || !last && !json.Valid([]byte(line)) {
-				t.Errorf("line %d is cut: %q", i, line)
-			}
+			last := i == len(lines)-1
+			expect.That(t, last && line == "" || !last && json.Valid([]byte(line)), "line %d is cut: %q", i, line)
 		}
 		expect.That(t, len(lines) <= 1000, "after %d lines: it is not cut", len(lines))
 	})

@@ -54,9 +54,7 @@ func (c *cluster) foreign(n int) {
 		c.foreigners++
 		c.Add(objects.Pod{
 			Identity: objects.Identity{UID: types.UID(fmt.Sprint("f", c.foreigners))},
-			Spec:     objects.Spec{Foreign: true},
-			Status:   objects.Status{Node: "n"},
-			Request:  queuestest.Vector("vcore=1 pods=1"),
+			Spec:     objects.Spec{Foreign: true}, Status: objects.Status{Node: "n"}, Request: queuestest.Vector("vcore=1 pods=1"),
 		})
 	}
 }
@@ -64,10 +62,9 @@ func (c *cluster) foreign(n int) {
 func TestEventBatch(t *testing.T) {
 	c := newCluster(t, "")
 	empty := c.batch(t, "")
-	if _, err := time.Parse(time.RFC3339, empty.InstanceUUID); err == nil || len(empty.InstanceUUID) != 36 || empty.EventRecords == nil ||
-		empty.LowestID != 0 || empty.HighestID != 0 {
-		t.Errorf("before anything happened: %+v", empty)
-	}
+	_, err := time.Parse(time.RFC3339, empty.InstanceUUID)
+	expect.That(t, err != nil && len(empty.InstanceUUID) == 36, "instance: %s", empty.InstanceUUID)
+	expect.That(t, empty.EventRecords != nil && empty.LowestID == 0 && empty.HighestID == 0, "at first: %+v", empty)
 	c.foreign(5)
 	all := c.batch(t, "")
 	expect.Same(t, "instance", empty.InstanceUUID, all.InstanceUUID)
@@ -84,8 +81,8 @@ func TestEventBatch(t *testing.T) {
 		for _, e := range got.EventRecords {
 			pods = append(pods, e.Reference)
 		}
-		expect.That(t, slices.Equal(pods, want) && got.LowestID == 0 && got.HighestID == 4,
-			"%s: %v of %d to %d, want %v of 0 to 4", query, pods, got.LowestID, got.HighestID, want)
+		expect.Same(t, query, want, pods)
+		expect.Same(t, query+": numbers", []uint64{0, 4}, []uint64{got.LowestID, got.HighestID})
 	}
 	for _, query := range []string{"?count=0", "?count=-1", "?count=x", "?start=-1", "?start=1.5"} {
 		r, _ := c.do(http.MethodGet, batchPath+query)
@@ -109,9 +106,8 @@ func TestEventBatchIsBounded(t *testing.T) {
 func TestRecordsAreYuniKorns(t *testing.T) {
 	known := readJSON(t, "testdata/events.json")
 	c := busyCluster(t)
-	if _, why := c.Store.Commit("uid-a1", nil, c.Now); !why.None() { // its victims hear of it by records of type REQUEST
-		t.Fatal(why)
-	}
+	_, why := c.Store.Commit("uid-a1", nil, c.Now) // its victims hear of it by records of type REQUEST
+	expect.That(t, why.None(), "%s", why)
 	seen := map[string]bool{}
 	for _, e := range c.batch(t, "").EventRecords {
 		changes, _ := known[fmt.Sprint(e.Type)].(map[string]any)
@@ -128,28 +124,24 @@ func TestRecordsAreYuniKorns(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	c := newCluster(t, "")
-	for _, tt := range []struct {
-		says error
-		want int
-	}{
-		{ErrUnknown, 401}, {fmt.Errorf("%w: no", ErrForbidden), 403},
-		{errors.New("no answer"), 503}, {nil, 200},
+	for says, want := range map[error]int{
+		ErrUnknown: 401, fmt.Errorf("%w: no", ErrForbidden): 403, errors.New("no answer"): 503, nil: 200,
 	} {
-		c.server.options.Guard = guardFunc(func(*http.Request, bool) error { return tt.says })
+		c.server.options.Guard = guardFunc(func(*http.Request, bool) error { return says })
 		c.http = c.server.Handler()
 		w, _ := c.do(http.MethodOptions, queuesPath)
 		expect.Same(t, "OPTIONS, whatever the guard says", http.StatusNoContent, w.Code)
 		for _, path := range []string{queuesPath, "/api/v1/holds", streamPath, batchPath, "/debug/fullstatedump", "/ws/v1/validate-conf", "/nowhere"} {
-			if tt.says == nil && (path == "/nowhere" || path == "/ws/v1/validate-conf") {
+			if says == nil && (path == "/nowhere" || path == "/ws/v1/validate-conf") {
 				continue // there is none, or it takes no HEAD
 			}
 			w, body := c.do(http.MethodHead, path)
-			expect.Same(t, path, tt.want, w.Code)
+			expect.Same(t, path, want, w.Code)
 			var p documents.Problem
-			wellRefused := json.Unmarshal(body, &p) == nil && p.StatusCode == tt.want && p.Description != ""
-			expect.That(t, tt.says == nil || wellRefused, "%v, %s: %s", tt.says, path, body)
+			wellRefused := json.Unmarshal(body, &p) == nil && p.StatusCode == want && p.Description != ""
+			expect.That(t, says == nil || wellRefused, "%v, %s: %s", says, path, body)
 			asksForToken := w.Header().Get("WWW-Authenticate") == "Bearer"
-			expect.Same(t, path+" asks for a token", tt.want == http.StatusUnauthorized, asksForToken)
+			expect.Same(t, path+" asks for a token", want == http.StatusUnauthorized, asksForToken)
 		}
 	}
 }
@@ -187,8 +179,7 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 			}
 			guard.says.Store(&why)
 			time.Sleep(c.server.limits.streamAdmitted)
-			last := expect.Get(io.ReadAll(stream.lines))(t)
-			isEnd(t, last, why)
+			isEnd(t, expect.Get(io.ReadAll(stream.lines))(t), why)
 		})
 	}
 }
@@ -230,13 +221,11 @@ func TestAStreamIsAskedAboutWithRecordsInHand(t *testing.T) {
 			expect.Same(t, "questions while the reader takes nothing", int32(1), guard.asked.Load())
 			stream.line(t)
 			if errors.Is(says, ErrUnknown) || errors.Is(says, ErrForbidden) {
-				last := expect.Get(io.ReadAll(stream.lines))(t)
-				isEnd(t, last, says)
+				isEnd(t, expect.Get(io.ReadAll(stream.lines))(t), says)
 				return
 			}
 			for i := range inHand {
-				what := fmt.Sprintf("record after %v was said", says)
-				expect.Same(t, what, fmt.Sprint("f", i+2), stream.line(t).ReferenceID)
+				expect.Same(t, fmt.Sprint("record after ", says), fmt.Sprint("f", i+2), stream.line(t).ReferenceID)
 			}
 			expect.Same(t, "questions, once more than in the beginning", int32(2), guard.asked.Load())
 		})

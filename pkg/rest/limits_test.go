@@ -70,9 +70,7 @@ type from struct {
 	address string
 }
 
-func (f from) RemoteAddr() net.Addr {
-	return &net.TCPAddr{IP: net.ParseIP(f.address), Port: 1}
-}
+func (f from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.address), Port: 1} }
 
 type reader struct {
 	net.Conn
@@ -146,8 +144,7 @@ func TestLargeDocumentsHoldUpNoOtherPage(t *testing.T) {
 		answered := make(chan int)
 		go func() { answered <- validate() }()
 		synctest.Wait()
-		other := ask(handler, http.MethodGet, "/ws/v1/nothing", "")
-		expect.Same(t, "another page", http.StatusNotFound, other.Code)
+		expect.Same(t, "another page", http.StatusNotFound, ask(handler, http.MethodGet, "/ws/v1/nothing", "").Code)
 		server.validations.Release(1)
 		expect.Same(t, "the next document", http.StatusOK, <-answered)
 		expect.That(t, server.validations.TryAcquire(1), "the turn is not given back")
@@ -195,8 +192,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			}
 			_ = first.Close()
 			synctest.Wait()
-			next := s.open(t, "127.0.0.1")
-			expect.Same(t, name+": in the place of the first one", http.StatusOK, next.ask(""))
+			expect.Same(t, name+": in the place of the first one", http.StatusOK, s.open(t, "127.0.0.1").ask(""))
 		})
 	}
 }
@@ -207,10 +203,9 @@ func TestPagesOfOtherOriginsMayAsk(t *testing.T) {
 		queuesPath: "GET, HEAD, OPTIONS", "/ws/v1/validate-conf": "POST, OPTIONS",
 	} {
 		r, body := c.do(http.MethodOptions, path)
-		if r.Code != http.StatusNoContent || len(body) > 0 || r.Header().Get("Access-Control-Allow-Methods") != want ||
-			r.Header().Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("%s: %d %v %q", path, r.Code, r.Header(), body)
-		}
+		expect.That(t, r.Code == http.StatusNoContent && len(body) == 0, "%s: %d %q", path, r.Code, body)
+		expect.Same(t, path+": methods", want, r.Header().Get("Access-Control-Allow-Methods"))
+		expect.Same(t, path+": origin", "*", r.Header().Get("Access-Control-Allow-Origin"))
 	}
 }
 
@@ -244,9 +239,9 @@ func TestSilentConnectionIsClosed(t *testing.T) {
 			s := serveCluster(t, newCluster(t, ""), brief)
 			began := time.Now()
 			answer := expect.Get(io.ReadAll(s.dial(t, tt.sent)))(t)
-			if took := time.Since(began); took < tt.kept || took > tt.kept+time.Second {
-				t.Errorf("%s: the connection is kept for %v, want %v; answered was %q", tt.name, took, tt.kept, answer)
-			}
+			took := time.Since(began)
+			expect.That(t, took >= tt.kept && took <= tt.kept+time.Second,
+				"%s: it is kept for %v, want %v; answered was %q", tt.name, took, tt.kept, answer)
 		})
 	}
 }
@@ -285,8 +280,7 @@ func TestSlowSendersAreFew(t *testing.T) {
 			expect.Same(t, "one more beside the few", http.StatusServiceUnavailable, <-answers)
 		}
 		for range few {
-			code := <-answers
-			expect.That(t, code != http.StatusOK, "half a document is valid")
+			expect.That(t, <-answers != http.StatusOK, "half a document is valid")
 		}
 		synctest.Wait()
 		send("partitions: []")
@@ -341,11 +335,8 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 	defer stop()
 	for _, page := range pages {
 		w := &stalled{header: http.Header{}, writing: make(chan struct{}), gone: gone}
-		method := http.MethodGet
 		path, body, posted := strings.Cut(page, " ")
-		if posted {
-			method = http.MethodPost
-		}
+		method := map[bool]string{false: http.MethodGet, true: http.MethodPost}[posted]
 		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 		r.Header.Set("Accept-Encoding", "gzip")
 		readers.Go(func() { handler.ServeHTTP(w, r) })
@@ -414,6 +405,5 @@ func TestACycleThatWaitsIsNoticed(t *testing.T) {
 		lock.Lock()
 		defer lock.Unlock()
 	}
-	expect.That(t, heldUp(t, writes, []string{"/"}, step, 50*time.Millisecond) != nil,
-		"a step that waits for a reader passes")
+	expect.Fails(t, heldUp(t, writes, []string{"/"}, step, 50*time.Millisecond), "the step waits for a reader")
 }

@@ -211,9 +211,8 @@ func pagesOf(s *Server, names ...string) (pages []string) {
 // BenchmarkPages answers for everything there is, compressed. Before each answer a pod comes and goes.
 func BenchmarkPages(b *testing.B) {
 	c := benchCluster(b)
-	if _, _, err := c.server.documents.Of(c.Store.Spec()); err != nil {
-		b.Fatal(err)
-	}
+	_, _, err := c.server.documents.Of(c.Store.Spec())
+	expect.OK(b, err)
 	for _, page := range benchPages() {
 		b.Run(strings.TrimPrefix(page, "/ws/v1/"), func(b *testing.B) {
 			b.ReportAllocs()
@@ -224,9 +223,7 @@ func BenchmarkPages(b *testing.B) {
 				r := httptest.NewRequest(http.MethodGet, page, nil)
 				r.Header.Set("Accept-Encoding", "gzip")
 				w := c.ask(r)
-				if w.Code != http.StatusOK && w.Code != http.StatusNotFound {
-					b.Fatal(w.Code)
-				}
+				expect.That(b, w.Code == http.StatusOK || w.Code == http.StatusNotFound, "%d", w.Code)
 				size = w.Body.Len()
 			}
 			b.ReportMetric(float64(size), "bytes/answer")
@@ -235,7 +232,7 @@ func BenchmarkPages(b *testing.B) {
 }
 
 // BenchmarkUnderLock is each thing that readers do under the lock of the store: what
-// a pod may have to wait for. The last one is for tests only.
+// a pod may have to wait for. The check is for tests only.
 func BenchmarkUnderLock(b *testing.B) {
 	c := benchCluster(b)
 	var waits []types.UID
@@ -258,21 +255,16 @@ func BenchmarkUnderLock(b *testing.B) {
 			c.Store.TakeChanges(256)
 		}
 	})
-	for _, bench := range []struct {
-		name string
-		do   func(i int)
-	}{
-		{"explanation", func(i int) { c.Store.Explanation(waits[i%len(waits)], c.Now) }},
-		{"whys of 64 pods", func(int) { c.Store.Whys(waits) }},
-		{"gated", func(int) { c.Store.Gated() }},
-		{"256 owners", func(int) { c.Store.OwnersUse(owners) }},
-		{"check", func(int) { _ = c.Store.Check() }},
+	for name, do := range map[string]func(i int){
+		"explanation":     func(i int) { c.Store.Explanation(waits[i%len(waits)], c.Now) },
+		"whys of 64 pods": func(int) { c.Store.Whys(waits) },
+		"gated":           func(int) { c.Store.Gated() },
+		"256 owners":      func(int) { c.Store.OwnersUse(owners) },
+		"check":           func(int) { _ = c.Store.Check() },
 	} {
-		b.Run(bench.name, func(b *testing.B) {
-			i := 0
-			for b.Loop() {
-				bench.do(i)
-				i++
+		b.Run(name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				do(i)
 			}
 		})
 	}

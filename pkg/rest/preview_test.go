@@ -69,11 +69,8 @@ func TestPreviewsTakeTurns(t *testing.T) {
 		ends := make(chan time.Duration, 3)
 		for range 3 {
 			go func() {
-				if ask(handler, http.MethodPost, "/api/v1/preview", "x").Code == http.StatusOK {
-					ends <- time.Since(began)
-				} else {
-					ends <- -1
-				}
+				made := ask(handler, http.MethodPost, "/api/v1/preview", "x").Code == http.StatusOK
+				ends <- map[bool]time.Duration{true: time.Since(began), false: -1}[made]
 			}()
 		}
 		time.Sleep(2 * time.Second)

@@ -89,9 +89,8 @@ func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder { return answe
 func read[D any](t testing.TB, c *cluster, path string) (document D) {
 	t.Helper()
 	w, body := c.do(http.MethodGet, path)
-	if err := json.Unmarshal(body, &document); err != nil || w.Code != http.StatusOK {
-		t.Fatalf("%s: %d, %v: %s", path, w.Code, err, body)
-	}
+	expect.That(t, w.Code == http.StatusOK, "%s: %d: %s", path, w.Code, body)
+	expect.OK(t, json.Unmarshal(body, &document))
 	return document
 }
 
@@ -132,16 +131,15 @@ func referenceCluster(t *testing.T) *cluster {
 	for i := range 5 {
 		c.Node(fmt.Sprint("n", i), "vcore=8 memory=32Gi pods=110 ephemeral-storage=200Gi")
 	}
-	for _, run := range []struct {
-		queue, app string
-		pods       int
-	}{
-		{"root.ds", "ds", 5}, {"root.tenants.a", "a-1", 11}, {"root.tenants.a", "a-2", 11}, {"root.tenants.b", "b-1", 6},
-	} {
-		for i := range run.pods {
-			c.Pod(fmt.Sprint(run.app, "-", i), run.queue, run.app, "vcore=1 memory=1Gi", "n0")
+	run := func(queue, app string, pods int) {
+		for i := range pods {
+			c.Pod(fmt.Sprint(app, "-", i), queue, app, "vcore=1 memory=1Gi", "n0")
 		}
 	}
+	run("root.ds", "ds", 5)
+	run("root.tenants.a", "a-1", 11)
+	run("root.tenants.a", "a-2", 11)
+	run("root.tenants.b", "b-1", 6)
 	return c
 }
 
@@ -159,9 +157,8 @@ func partitionOf(t *testing.T, queue map[string]any) {
 
 func readJSON(t *testing.T, path string) map[string]any {
 	t.Helper()
-	text := expect.Get(os.ReadFile(path))(t)
 	var out map[string]any
-	expect.OK(t, json.Unmarshal(text, &out))
+	expect.OK(t, json.Unmarshal(expect.Get(os.ReadFile(path))(t), &out))
 	return out
 }
 
@@ -230,12 +227,8 @@ func TestNamesAreDecodedOnceMore(t *testing.T) {
 		"usage/group/none%252F":              "",
 	} {
 		w, body := c.do(http.MethodGet, partitionPath+path)
-		switch {
-		case want == "" && w.Code != http.StatusNotFound:
-			t.Errorf("%s: %d %s, want 404", path, w.Code, body)
-		case want != "" && (w.Code != http.StatusOK || !strings.Contains(string(body), want)):
-			t.Errorf("%s: %d %s, want %s", path, w.Code, body, want)
-		}
+		is := map[bool]int{true: http.StatusNotFound, false: http.StatusOK}[want == ""]
+		expect.That(t, w.Code == is && strings.Contains(string(body), want), "%s: %d %s, want %s", path, w.Code, body, want)
 	}
 }
 
@@ -329,10 +322,8 @@ func FuzzQueries(f *testing.F) {
 			return // no client sends that
 		}
 		target.RawQuery = query
-		w := c.ask(&http.Request{
-			Method: http.MethodGet, URL: target, Host: "scheduler",
-			Header: http.Header{"Accept": {"application/json"}}, Body: http.NoBody,
-		})
+		header := http.Header{"Accept": {"application/json"}}
+		w := c.ask(&http.Request{Method: http.MethodGet, URL: target, Host: "scheduler", Header: header, Body: http.NoBody})
 		expect.That(t, w.Code < 500, "%d: %s", w.Code, w.Body)
 		after := c.kept()
 		expect.That(t, after == before, "there was\n%+v\nand is\n%+v", before, after)
@@ -343,9 +334,8 @@ func FuzzQueries(f *testing.F) {
 		expect.That(t, w.Code != http.StatusOK || json.Valid(w.Body.Bytes()), "no JSON: %s", w.Body)
 		if w.Code >= http.StatusBadRequest {
 			var p documents.Problem
-			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.StatusCode != w.Code || p.Message == "" {
-				t.Errorf("%d without a word of why: %v: %s", w.Code, err, w.Body)
-			}
+			expect.Holds(t, json.Unmarshal(w.Body.Bytes(), &p))
+			expect.That(t, p.StatusCode == w.Code && p.Message != "", "%d without a word of why: %s", w.Code, w.Body)
 		}
 	})
 }
@@ -363,11 +353,9 @@ func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		w := ask(c.http, http.MethodPost, "/ws/v1/validate-conf", string(document))
 		var says documents.Validation
-		if err := json.Unmarshal(w.Body.Bytes(), &says); w.Code != http.StatusOK || err != nil {
-			t.Fatalf("%d: %s", w.Code, w.Body)
-		}
-		expect.That(t, says.Allowed != (says.Reason != ""),
-			"allowed: %v, because of %q", says.Allowed, says.Reason)
+		expect.OK(t, json.Unmarshal(w.Body.Bytes(), &says))
+		expect.Same(t, "status", http.StatusOK, w.Code)
+		expect.That(t, says.Allowed != (says.Reason != ""), "allowed: %v, because of %q", says.Allowed, says.Reason)
 		after := c.kept()
 		expect.That(t, after == before, "there was\n%+v\nand is\n%+v", before, after)
 	})
@@ -392,7 +380,6 @@ func TestRequestsThatChangeSomethingAreFound(t *testing.T) {
 			server.ServeHTTP(w, r)
 		})
 		c.do(http.MethodGet, queuesPath)
-		found := c.kept() != before
-		expect.That(t, found == (name != ""), "%q: found %v", name, found)
+		expect.Same(t, name+": found", name != "", c.kept() != before)
 	}
 }

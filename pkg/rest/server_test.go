@@ -49,8 +49,7 @@ func TestProblems(t *testing.T) {
 		request := p.method + " " + p.path
 		want := documents.Problem{StatusCode: p.status, Message: p.message, Description: p.description}
 		expect.Same(t, request, want, got)
-		expect.Same(t, request+": status", p.status, r.Code)
-		expect.Same(t, request+": Allow", p.allow, r.Header().Get("Allow"))
+		expect.Same(t, request+": status, Allow", []any{p.status, p.allow}, []any{r.Code, r.Header().Get("Allow")})
 		checkHeader(t, r)
 	}
 }
@@ -138,8 +137,7 @@ func TestConfigBeforeTheFirstIsRead(t *testing.T) {
 	c := show(webtest.Unstarted(t))
 	r, body := c.do(http.MethodGet, "/ws/v1/config")
 	expect.That(t, r.Code == http.StatusServiceUnavailable, "%d %s", r.Code, body)
-	dump := read[map[string]any](t, c, "/ws/v1/fullstatedump")
-	expect.That(t, dump["config"] == nil, "config %v", dump["config"])
+	expect.Same(t, "config", nil, read[map[string]any](t, c, "/ws/v1/fullstatedump")["config"])
 	c.Configure("partitions: [{name: default, queues: [{name: root}]}]")
 	r, body = c.do(http.MethodGet, "/ws/v1/config")
 	expect.That(t, r.Code == http.StatusOK, "once there is one: %d %s", r.Code, body)
@@ -167,9 +165,8 @@ func TestStandbySaysSo(t *testing.T) {
 	}
 	for pod, want := range map[string]bool{"tried": true, "large": true, "lost": false, "runs": false} {
 		x := explain(pod)
-		if told := slices.Contains(x.ToDo, documents.AskLeader); !x.Standby || told != want {
-			t.Errorf("pod %s: standby %t, told to ask the leader: %t, want %t", pod, x.Standby, told, want)
-		}
+		expect.That(t, x.Standby, "pod %s: it is not said that this replica is a standby", pod)
+		expect.Same(t, pod+" is told to ask the leader", want, slices.Contains(x.ToDo, documents.AskLeader))
 	}
 	want := "Pod ns/tried was let through. Only the leader knows the result; this replica is a standby."
 	expect.Same(t, "", want, explain("tried").Summary)
@@ -183,9 +180,8 @@ func TestStandbySaysSo(t *testing.T) {
 	again := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	again.Header.Set("If-None-Match", standing.Header().Get("ETag"))
 	page := c.ask(again)
-	if page.Code != http.StatusOK || page.Header().Get(RoleHeader) != "" || strings.Contains(page.Body.String(), "This replica is a standby") {
-		t.Error("the leader says that it is a standby, or that the page is as it was")
-	}
+	expect.That(t, page.Code == http.StatusOK && page.Header().Get(RoleHeader) == "", "the leader answers %v", page)
+	expect.That(t, !strings.Contains(page.Body.String(), "This replica is a standby"), "the leader is a standby")
 }
 
 func checking(run func(pause func(time.Duration) bool) error) *Server {
@@ -296,8 +292,7 @@ func TestAPanicOfACheckIsSaid(t *testing.T) {
 	}})
 	server.CheckHealth()
 	got, status, _ := readHealth(t, server.Handler())
-	if status != http.StatusOK || got.Healthy || len(got.HealthChecks) != 2 || !got.HealthChecks[1].Succeeded ||
-		!strings.Contains(got.HealthChecks[0].DiagnosisMessage, "no node") {
-		t.Errorf("%d %+v", status, got)
-	}
+	expect.That(t, status == http.StatusOK && !got.Healthy && len(got.HealthChecks) == 2, "%d %+v", status, got)
+	expect.That(t, got.HealthChecks[1].Succeeded, "the other check is not run")
+	expect.Says(t, got.HealthChecks[0].DiagnosisMessage, "no node")
 }

@@ -60,9 +60,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	s.Upsert(askingPod("p1"), epoch)
 	s.Upsert(askingPod("p2"), epoch)
 	s.TakeActivations()
-	if v := s.Assume("p1", "n1", NoSnapshot, epoch); !v.OK() {
-		t.Fatal(v.Reason)
-	}
+	expect.That(t, s.Assume("p1", "n1", NoSnapshot, epoch).OK(), "the first pod is refused")
 	_, keyed := s.Key("p2")
 	expect.That(t, !keyed, "the next pod was let through while the scheduler waited")
 	refs := s.TakeActivations()
@@ -80,11 +78,9 @@ func TestWaitsForDeletedQueue(t *testing.T) {
 	s.Delete("p", epoch)
 	s.Configure(queuestest.MustTree(t, "root\n  b"), epoch)
 	s.Tick(epoch.Add(time.Hour))
-	if _, there := s.Snapshot().Find("root.a"); there {
-		t.Fatal("it is still there")
-	}
-	codes := s.WaitsFor([]*queues.Queue{old}, epoch)
-	expect.That(t, len(codes) == 1 && codes[0] == "", "it waits for %v", codes)
+	_, there := s.Snapshot().Find("root.a")
+	expect.That(t, !there, "it is still there")
+	expect.Same(t, "it waits for", []reasons.Code{""}, s.WaitsFor([]*queues.Queue{old}, epoch))
 }
 
 // TestAttemptsOfARunningPod: its WaitState is dropped, and how often it was tried stays.
@@ -131,29 +127,26 @@ func TestBlockedPodOfACompleteGroup(t *testing.T) {
 // or below the same max, do not use up the bounds of the look at pods that go first (P2a).
 func TestManyRequestsHideNoPodBelowItsGuarantee(t *testing.T) {
 	for _, queue := range []string{"root.other", "root.p.h"} {
-		t.Run(queue, func(t *testing.T) {
-			s := New(queuestest.MustTree(t, `root
+		s := New(queuestest.MustTree(t, `root
   other
   p max.vcore=1
     g guaranteed.vcore=1
     h guaranteed.vcore=1
     loose`), model.Options{})
-			upsert := func(name, queue string, vcore int) {
-				s.Upsert(newPod(name, queue, name, queuestest.Vector(fmt.Sprintf("pods=1 vcore=%d", vcore))), epoch)
-				s.TakeActivations()
-			}
-			s.UpsertNode("n1", queuestest.Vector("vcore=10 pods=500"), epoch)
-			s.Start(epoch)
-			upsert("borrower", "root.p.loose", 1)
-			upsert("owed", "root.p.g", 1)
-			for i := range 300 {
-				upsert(fmt.Sprintf("large-%03d", i), queue, 20+i)
-			}
-			s.Gate("borrower", epoch)
-			if v := s.Assume("borrower", "n1", NoSnapshot, epoch); v.Reason.Code != reasons.InOrder {
-				t.Errorf("the borrower is told %q, want that others go first", v.Reason.Text)
-			}
-		})
+		upsert := func(name, queue string, vcore int) {
+			s.Upsert(newPod(name, queue, name, queuestest.Vector(fmt.Sprintf("pods=1 vcore=%d", vcore))), epoch)
+			s.TakeActivations()
+		}
+		s.UpsertNode("n1", queuestest.Vector("vcore=10 pods=500"), epoch)
+		s.Start(epoch)
+		upsert("borrower", "root.p.loose", 1)
+		upsert("owed", "root.p.g", 1)
+		for i := range 300 {
+			upsert(fmt.Sprintf("large-%03d", i), queue, 20+i)
+		}
+		s.Gate("borrower", epoch)
+		v := s.Assume("borrower", "n1", NoSnapshot, epoch)
+		expect.Same(t, "what the borrower is told beside requests of "+queue, reasons.InOrder, v.Reason.Code)
 	}
 }
 
@@ -176,9 +169,8 @@ func TestAPodGivesWayToEventsThatComeLate(t *testing.T) {
 	for ; times <= admission.MostGivenWay && s.assume(s.pods["found"], 0) != "granted"; times++ {
 		s.takeActivations(&strings.Builder{})
 	}
-	if times < 20 || times != admission.MostGivenWay {
-		t.Errorf("the pod went back %d times, want at least 20, and the bound of %d", times, admission.MostGivenWay)
-	}
+	expect.That(t, times >= 20 && times == admission.MostGivenWay,
+		"the pod went back %d times, want the bound of %d, and 20 at least", times, admission.MostGivenWay)
 }
 
 // TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom: while pods come back to the order, the groups that a
@@ -202,22 +194,16 @@ func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
 	s.NoNode("back", "", reasons.New(reasons.NoNodeFits, "none"), epoch)
 	s.TakeActivations()
 	s.Gate("back", epoch.Add(time.Minute))
-	if !s.Returning() {
-		t.Fatal("no pod is coming back")
-	}
+	expect.That(t, s.Returning(), "no pod is coming back")
 	s.Delete("large", epoch)
 	upsert("bound", "root.small", "b", "2", "", "n1")
-	first := func() []*NodeBoundPod { return s.NodeBound("n1").GoFirst(allocatable) }
-	if first := first(); len(first) != 1 {
-		t.Fatalf("%d pods keep room on the node, want the one that the max has room for", len(first))
-	}
+	goFirst := func() int { return len(s.NodeBound("n1").GoFirst(allocatable)) }
+	expect.Same(t, "pods that keep room on the node while the max has room for one", 1, goFirst())
 	upsert("used", "root.small", "b", "1", "n1", "")
 	expect.Holds(t, s.Check())
 	s.TakeActivations()
 	expect.Holds(t, s.Check())
-	if first := first(); len(first) != 0 {
-		t.Errorf("%v keep room on the node, and a max refuses them", first)
-	}
+	expect.Same(t, "pods that keep room on the node, and a max refuses them", 0, goFirst())
 }
 
 // impossibleStore has askers of two queues that are below their guarantee and for which
@@ -274,11 +260,9 @@ func planFor(
 }
 
 type played struct {
-	plans map[types.UID]int
-	// busiest is the largest number of plans in a second.
-	busiest int
-	// placed is when the asker that can get room got a plan.
-	placed time.Duration
+	plans   map[types.UID]int
+	busiest int           // the largest number of plans in a second
+	placed  time.Duration // when the asker that can get room got a plan
 }
 
 // playImpossible runs cycles and plans for some time, as often as the store allows.
@@ -352,9 +336,8 @@ func TestPlansInVainAreBounded(t *testing.T) {
 			}
 			bounded := got.busiest <= 11 && all <= 5*(int(lasts/time.Second)+2)
 			fair := least > 0 && got.placed > 0 && got.placed <= 50*time.Second
-			if noticed := !bounded || !fair; noticed != c.noticed {
-				t.Errorf("%d plans, %d in the busiest second, at least %d each; placed after %v", all, got.busiest, least, got.placed)
-			}
+			expect.That(t, (bounded && fair) != c.noticed,
+				"%d plans, %d in a second, at least %d each; placed after %v", all, got.busiest, least, got.placed)
 		})
 	}
 }
@@ -427,10 +410,8 @@ func TestPlansSweepTheNodes(t *testing.T) {
 			expect.That(t, placed <= c.within && (placed != 0 || c.within <= 0),
 				"placed after %v; %d nodes were asked about", placed, len(asked))
 			if c.name == "no node" {
-				for node, n := range asked {
-					if n > 8 { // two pods, two sweeps of each in this time, two calls in each
-						t.Fatalf("node %s was asked about %d times", node, n)
-					}
+				for node, n := range asked { // two pods, two sweeps of each in this time, two calls in each
+					expect.That(t, n <= 8, "node %s was asked about %d times", node, n)
 				}
 				expect.Same(t, "nodes that were asked about", 250, len(asked))
 			}

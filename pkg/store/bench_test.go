@@ -13,12 +13,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -33,19 +31,15 @@ func wide(tb testing.TB) (*config.Spec, []string) {
 			return
 		}
 		for i := range fanouts[0] {
-			c := &queuestest.Node{
-				Name:       fmt.Sprintf("q%d", i),
-				Max:        map[string]resources.Amount{"vcore": 1e9, "memory": 1e15},
-				Guaranteed: map[string]resources.Amount{"vcore": resources.Amount(1000 * (1 + i))},
-			}
+			c := &queuestest.Node{Name: fmt.Sprintf("q%d", i), Max: map[string]resources.Amount{"vcore": 1e9, "memory": 1e15}}
+			c.Guaranteed = map[string]resources.Amount{"vcore": resources.Amount(1000 * (1 + i))}
 			n.Children = append(n.Children, c)
 			grow(c, path+"."+c.Name, fanouts[1:])
 		}
 	}
 	root := &queuestest.Node{Name: "root"}
 	grow(root, "root", []int{4, 5, 5, 5, 9})
-	spec := expect.Get(queuestest.Spec(root))(tb)
-	return spec, leaves
+	return expect.Get(queuestest.Spec(root))(tb), leaves
 }
 
 var request3 = queuestest.Vector("vcore=500m memory=1Gi pods=1")
@@ -143,91 +137,17 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
-func BenchmarkGate(b *testing.B) {
-	s, pods := benchStore(b, 64, 100_000, "")
-	var first, waits *model.Pod
-	for i := range pods {
-		switch p := s.model.Pods[pods[i].UID]; p.State {
-		case state.Admitted:
-			first = p
-		case state.Queued:
-			waits = p
-		}
-	}
-	b.Run("admitted", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			first.State = state.Admitted
-			s.Gate(first.UID, epoch)
-		}
-	})
-	b.Run("in order", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			s.Gate(waits.UID, epoch)
-		}
-	})
-}
-
-// BenchmarkUnblock: 5,000 applications wait in one full leaf; one pod finishes, and a pod
-// of one application takes its place.
-func BenchmarkUnblock(b *testing.B) {
-	for _, c := range []struct{ name, leaf, tree string }{
-		{"max", "root.a", "root\n  a max.pods=10"},
-		{"max of parent", "root.p.a", "root\n  p max.pods=10\n    a"},
-		{"maxapplications", "root.a", "root\n  a maxapps=10"},
-		{"user limit", "root.a", "root limit=*;max.pods=10\n  a"},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			s := New(queuestest.MustTree(b, c.tree), model.Options{Window: 64})
-			s.Start(epoch)
-			add := func(i int) {
-				p := benchPod(i, c.leaf)
-				p.Labels[placement.KeyApplicationID] = fmt.Sprintf("app%d", i)
-				s.Upsert(p, epoch)
-			}
-			for i := range 5000 {
-				add(i)
-			}
-			b.ReportAllocs()
-			var running []types.UID
-			for i := 5000; b.Loop(); i++ {
-				for _, r := range s.TakeActivations() {
-					s.Assume(r.UID, "n1", NoSnapshot, epoch)
-					running = append(running, r.UID)
-				}
-				s.Delete(running[0], epoch)
-				running = running[1:]
-				add(i)
-			}
-		})
-	}
-}
-
-// BenchmarkConfigure loads a configuration of 5,000 queues while 20,000 pods are pending or running.
-func BenchmarkConfigure(b *testing.B) {
-	s, _ := benchStore(b, 64, 20_000, "")
-	spec, _ := wide(b)
-	for b.Loop() {
-		s.Configure(spec, epoch)
-	}
-}
-
 // BenchmarkNode adds and removes nodes, which may change every share: one a second, and a hundred a
 // second. The latter are small changes, so the order is updated once for all of them.
 func BenchmarkNode(b *testing.B) {
-	for _, c := range []struct {
-		name  string
-		every time.Duration
-	}{
-		{"one a second", time.Second},
-		{"a hundred a second", 10 * time.Millisecond},
+	for name, every := range map[string]time.Duration{
+		"one a second": time.Second, "a hundred a second": 10 * time.Millisecond,
 	} {
-		b.Run(c.name, func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			s, _ := benchStore(b, 64, 20_000, "n1") // all run: the order is read each time
 			now := epoch
 			for i := 0; b.Loop(); i++ {
-				now = now.Add(c.every)
+				now = now.Add(every)
 				if due, ok := s.NextDeadline(); ok && !due.After(now) {
 					s.Tick(now)
 				}
@@ -411,9 +331,7 @@ func serve(b testing.TB, s *Store, p objects.Pod) {
 	s.VictimsDeleted(p.UID, afterDelay)
 	s.Delete(victim.UID, afterDelay)
 	s.TakeActivations()
-	if v := s.Assume(p.UID, p.RequiredNode, NoSnapshot, afterDelay); !v.OK() {
-		b.Fatal(v.Reason)
-	}
+	expect.That(b, s.Assume(p.UID, p.RequiredNode, NoSnapshot, afterDelay).OK(), "%s is refused", p.Name)
 	p.Node = p.RequiredNode
 	s.Upsert(p, afterDelay)
 	s.TakeWork()
@@ -448,10 +366,8 @@ func TestADaemonSetPodCostsTheSame(t *testing.T) {
 		t.Logf("%.0f bytes with 50 nodes, %.0f with 1000", few, many)
 		return many / few
 	}
-	if by := grows(func(*Store) {}); by > most {
-		t.Errorf("a pod costs %.2f times as much with 1000 nodes as with 50", by)
-	}
-	if by := grows(func(s *Store) { s.model.Preemption.Ledger.Nodes() }); by <= most {
-		t.Errorf("it is not noticed that all held nodes are looked at: %.2f", by)
-	}
+	by := grows(func(*Store) {})
+	expect.That(t, by <= most, "a pod costs %.2f times as much with 1000 nodes as with 50", by)
+	by = grows(func(s *Store) { s.model.Preemption.Ledger.Nodes() })
+	expect.That(t, by > most, "it is not noticed that all held nodes are looked at: %.2f", by)
 }

@@ -161,16 +161,12 @@ func TestInventedTypes(t *testing.T) {
 	ordinaryOwn, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
 	want := crowd{pods: 1000}.mostTypes(t, nil)
 	for _, n := range []int{20, cache.MostTypes - 1, 200} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			own, others, _ := crowd{pods: 1000, types: n}.beside(t, nil)
-			t.Logf("ordinary pods cost others %+v, pods with invented types %+v; their own cost is %+v", ordinary, others, own)
-			if !others.isAtMostTwice(ordinary) || own.visits > 2*ordinaryOwn.visits {
-				t.Errorf("pods with %d invented types each cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, others, own, ordinary, ordinaryOwn)
-			}
-			if got := (crowd{pods: 1000, types: n}).mostTypes(t, nil); got > want {
-				t.Errorf("with pods with %d invented types each an event may visit %d types, with ordinary ones %d", n, got, want)
-			}
-		})
+		own, others, _ := crowd{pods: 1000, types: n}.beside(t, nil)
+		t.Logf("pods with %d invented types cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, others, own, ordinary, ordinaryOwn)
+		expect.That(t, others.isAtMostTwice(ordinary) && own.visits <= 2*ordinaryOwn.visits,
+			"pods with %d invented types each cost too much: see above", n)
+		got := (crowd{pods: 1000, types: n}).mostTypes(t, nil)
+		expect.That(t, got <= want, "with %d invented types an event may visit %d types, without %d", n, got, want)
 	}
 }
 
@@ -183,10 +179,9 @@ func TestInventedQueues(t *testing.T) {
 		ordinaryOwn, ordinary, _ := crowd{pods: n}.beside(t, nil)
 		for _, most := range []int{0, n / 10} {
 			own, others, s := crowd{pods: n, queues: true, most: most}.beside(t, nil)
-			t.Logf("%d ordinary pods cost others %+v, pods with queues (at most %d) %+v; their own cost is %+v", n, ordinary, most, others, own)
-			if !others.isAtMostTwice(ordinary) || own.visits > 2*ordinaryOwn.visits {
-				t.Errorf("%d pods with queues, at most %d, cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, most, others, own, ordinary, ordinaryOwn)
-			}
+			t.Logf("%d pods with queues, at most %d, cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, most, others, own, ordinary, ordinaryOwn)
+			expect.That(t, others.isAtMostTwice(ordinary) && own.visits <= 2*ordinaryOwn.visits,
+				"%d pods with queues, at most %d, cost too much: see above", n, most)
 			expect.Same(t, "queues of root", 2+cmp.Or(most, n), len(s.model.Cache.Tree().Root().Children))
 			if most == 0 {
 				made[n] = others

@@ -120,9 +120,8 @@ func TestExplanationNamesLaw4(t *testing.T) {
 		x, known := s.Explanation(p.UID, epoch.Add(after))
 		expect.That(t, known && x.Room != nil && x.Room.Why.Code == reasons.PreemptionRefused,
 			"after %v: %+v", after, x.Room)
-		if over := !x.Room.DelayEnds.After(epoch.Add(after)); over != (after > 0) {
-			t.Errorf("after %v the delay, which ends at %v, is over: %t", after, x.Room.DelayEnds, over)
-		}
+		over := !x.Room.DelayEnds.After(epoch.Add(after))
+		expect.Same(t, fmt.Sprintf("after %v the delay, to %v, is over", after, x.Room.DelayEnds), after > 0, over)
 	}
 }
 
@@ -342,10 +341,8 @@ func TestHistoryIsKeptFromStart(t *testing.T) {
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
 	}
-	if want := []output.EventKind{output.QueuesCame, output.QueuesWent, output.ForeignCame, output.ForeignWent, output.ForeignCame, output.ForeignWent}; !slices.Equal(kinds, want) || lost > 0 {
-		t.Errorf("%v, %d lost, want %v", kinds, lost, want)
-	}
-	if events, _ := decisions.Take(nil); len(events) > 0 {
-		t.Errorf("decisions: %+v", events)
-	}
+	want := []output.EventKind{output.QueuesCame, output.QueuesWent, output.ForeignCame, output.ForeignWent, output.ForeignCame, output.ForeignWent}
+	expect.That(t, slices.Equal(kinds, want) && lost == 0, "%v, %d lost, want %v", kinds, lost, want)
+	made, _ := decisions.Take(nil)
+	expect.That(t, len(made) == 0, "decisions: %+v", made)
 }

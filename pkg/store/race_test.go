@@ -124,8 +124,7 @@ func read(t *testing.T, snap *queues.Snapshot) {
 		for _, c := range q.Children {
 			n += snap.Queue(c).Applications
 		}
-		expect.That(t, n <= q.Applications,
-			"%s has %d applications, its children %d", q.Path, q.Applications, n)
+		expect.That(t, n <= q.Applications, "%s has %d applications, its children %d", q.Path, q.Applications, n)
 	}
 }
 
@@ -251,7 +250,6 @@ func TestConcurrentHolds(t *testing.T) {
 	for i := range arenaPods {
 		s.Delete(a.pod(i, "").UID, at(1000))
 	}
-	if err := s.Check(); err != nil || s.Holds().Held() {
-		t.Errorf("all pods are gone: %v, held %v", err, s.Holds().Held())
-	}
+	expect.Holds(t, s.Check())
+	expect.That(t, !s.Holds().Held(), "all pods are gone, and a node is held")
 }

@@ -71,12 +71,8 @@ func (r *readers) read(s *Store) error {
 // TestScriptsNoticePlantedBugs: they notice that readers do not get what they should.
 func TestScriptsNoticePlantedBugs(t *testing.T) {
 	plants := map[string]func(*readers){
-		"a mark is lost": func(r *readers) {
-			r.before = func(s *Store) { s.model.History.Pods.Take(1, s.model.RecordOf) }
-		},
-		"a pod that is gone stays": func(r *readers) {
-			r.before = func(s *Store) { s.model.History.Pods.TakeGone(100) }
-		},
+		"a mark is lost":           func(r *readers) { r.before = func(s *Store) { s.model.History.Pods.Take(1, s.model.RecordOf) } },
+		"a pod that is gone stays": func(r *readers) { r.before = func(s *Store) { s.model.History.Pods.TakeGone(100) } },
 	}
 	for bug := range planted {
 		plants[bug] = func(r *readers) { r.history.bug = bug }
@@ -86,20 +82,18 @@ func TestScriptsNoticePlantedBugs(t *testing.T) {
 	}
 	files := expect.Get(filepath.Glob("testdata/*.txt"))(t)
 	for bug, plant := range plants {
-		t.Run(bug, func(t *testing.T) {
-			noticed := false
-			for i := 0; i < len(files) && !noticed; i++ {
-				var s script
-				datadriven.RunTest(t, files[i], func(t *testing.T, d *datadriven.TestData) string {
-					noticed = noticed || strings.Contains(s.do(t, d), "!! readers: ")
-					if d.Cmd == "store" {
-						plant(s.readers)
-					}
-					return d.Expected
-				})
-			}
-			expect.That(t, noticed, "no script notices it")
-		})
+		noticed := false
+		for i := 0; i < len(files) && !noticed; i++ {
+			var s script
+			datadriven.RunTest(t, files[i], func(t *testing.T, d *datadriven.TestData) string {
+				noticed = noticed || strings.Contains(s.do(t, d), "!! readers: ")
+				if d.Cmd == "store" {
+					plant(s.readers)
+				}
+				return d.Expected
+			})
+		}
+		expect.That(t, noticed, "no script notices that %s", bug)
 	}
 }
 
@@ -361,20 +355,18 @@ func TestScriptsNoticeMissedWatches(t *testing.T) {
 		},
 	}
 	for name, plant := range bugs {
-		t.Run(name, func(t *testing.T) {
-			var s script
-			wrong := ""
-			datadriven.RunTest(t, "testdata/preempt_watched.txt", func(t *testing.T, d *datadriven.TestData) string {
-				if d.Cmd != "store" {
-					plant(s.store)
-				}
-				if out := s.do(t, d); wrong == "" && strings.TrimSpace(out) != strings.TrimSpace(d.Expected) {
-					wrong = d.Pos + ": " + out
-				}
-				return d.Expected
-			})
-			expect.Same(t, "noticed here: "+wrong, name == "none", wrong == "")
+		var s script
+		wrong := ""
+		datadriven.RunTest(t, "testdata/preempt_watched.txt", func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "store" {
+				plant(s.store)
+			}
+			if out := s.do(t, d); wrong == "" && strings.TrimSpace(out) != strings.TrimSpace(d.Expected) {
+				wrong = d.Pos + ": " + out
+			}
+			return d.Expected
 		})
+		expect.Same(t, name+", noticed here: "+wrong, name == "none", wrong == "")
 	}
 }
 

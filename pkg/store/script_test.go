@@ -126,9 +126,8 @@ func TestScripts(t *testing.T) {
 		}
 		datadriven.RunTest(t, file, new(script).do)
 	})
-	if roomChecks < 30 || roomErrors < 12 {
-		t.Errorf("the scripts check %d times whether room goes to a pod that waits for it, and %d times the store must refuse it", roomChecks, roomErrors)
-	}
+	expect.That(t, roomChecks >= 30 && roomErrors >= 12,
+		"%d times it is checked which pod gets room, and %d times the store must refuse it", roomChecks, roomErrors)
 }
 
 type script struct {

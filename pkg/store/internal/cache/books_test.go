@@ -20,14 +20,19 @@ import (
 func books(t testing.TB, tree string) (cache.Books, func(path, user string) *cache.App) {
 	b := cache.NewBooks(queues.NewDraftFrom(queuestest.MustTree(t, tree)))
 	return b, func(path, user string) *cache.App {
-		q, ok := b.Tree().Find(path)
-		if !ok {
-			t.Fatalf("no queue %s", path)
-		}
-		a := cache.NewApp(cache.AppName{}, q.ID, queues.Owner{User: user}, nil, epoch)
-		b.AddApplications(q.ID, 1)
+		leaf := idOf(t, b.Tree(), path)
+		a := cache.NewApp(cache.AppName{}, leaf, queues.Owner{User: user}, nil, epoch)
+		b.AddApplications(leaf, 1)
 		return &a
 	}
+}
+
+func idOf(t testing.TB, tree *queues.Draft, path string) queues.ID {
+	q, ok := tree.Find(path)
+	if !ok {
+		t.Fatalf("no queue %s", path)
+	}
+	return q.ID
 }
 
 // TestChargeOfALeavingPod: that a pod is to go matters to orders and to plans.
@@ -36,9 +41,8 @@ func TestChargeOfALeavingPod(t *testing.T) {
 	p, two := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}}), queuestest.Vector("vcore=2")
 	app("root.a", "u").Join(p)
 	b.Charge(p, two, cache.Allocated)
-	if c := b.Charge(p, two, cache.Allocated|cache.Leaving); !c.ChangesOrder() || !c.ForPlans() {
-		t.Errorf("matters to orders %v, to plans %v", c.ChangesOrder(), c.ForPlans())
-	}
+	c := b.Charge(p, two, cache.Allocated|cache.Leaving)
+	expect.That(t, c.ChangesOrder() && c.ForPlans(), "%+v does not matter to orders, or to plans", c)
 }
 
 func madePod(event *objects.Pod) *cache.Pod {

@@ -43,9 +43,7 @@ func TestCapacity(t *testing.T) {
 func TestEmptyQueues(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  users parent"))
 	e := cache.NewEmptyQueues(10 * time.Second)
-	add := func(path string) *queues.Queue {
-		return tree.Queue(tree.AddDynamic(path, "ns"))
-	}
+	add := func(path string) *queues.Queue { return tree.Queue(tree.AddDynamic(path, "ns")) }
 	x, y := add("root.users.x.deep"), add("root.users.y")
 	a, _ := tree.Find("root.a")
 	e.Note(a, epoch)
@@ -53,18 +51,14 @@ func TestEmptyQueues(t *testing.T) {
 	e.Note(x, epoch)
 	e.Note(y, epoch.Add(time.Second))
 	e.Note(x, epoch.Add(5*time.Second)) // no effect
-	want := epoch.Add(10 * time.Second)
-	expect.That(t, e.Due().Equal(want), "due %v, want %v", e.Due(), want)
-	if gone, due := e.Remove(tree, epoch.Add(9*time.Second)); due || gone != nil {
-		t.Error("a queue is removed within its grace")
-	}
-	gone, due := e.Remove(tree, epoch.Add(10*time.Second))
-	expect.That(t, due && slices.Equal(gone, []queues.ID{x.ID, x.Parent}),
-		"gone: %v; want x.deep and x", gone)
+	expect.Same(t, "due", epoch.Add(10*time.Second), e.Due())
+	gone, due := e.Remove(tree, epoch.Add(9*time.Second))
+	expect.That(t, !due && gone == nil, "a queue is removed within its grace")
+	gone, due = e.Remove(tree, epoch.Add(10*time.Second))
+	expect.That(t, due && slices.Equal(gone, []queues.ID{x.ID, x.Parent}), "gone: %v; want x.deep and x", gone)
 	tree.Update(y.ID, func(u *queues.Usage) { u.Applications++ })
-	if gone, due := e.Remove(tree, epoch.Add(11*time.Second)); !due || len(gone) > 0 || tree.Queue(y.ID) == nil {
-		t.Errorf("gone: %v; y is in use", gone)
-	}
+	gone, due = e.Remove(tree, epoch.Add(11*time.Second))
+	expect.That(t, due && len(gone) == 0 && tree.Queue(y.ID) != nil, "gone: %v; y is in use", gone)
 	expect.That(t, e.Due().IsZero(), "something is due after all")
 }
 
@@ -73,8 +67,7 @@ func TestEmptyQueues(t *testing.T) {
 func TestResourceTypesCheck(t *testing.T) {
 	rt := cache.NewResourceTypes()
 	p := &objects.Pod{Identity: objects.Identity{UID: "p"}, Request: queuestest.Vector("vcore=1 gpu=2")}
-	expect.That(t, rt.Check(p) != nil,
-		"Check does not see a pod that is charged a type that does not count")
+	expect.That(t, rt.Check(p) != nil, "Check misses a pod that is charged a type that does not count")
 	rt.Split(p)
 	expect.Holds(t, rt.Check(p))
 	rt.Add(cache.TypesIn(queuestest.Vector("gpu=8")))
@@ -87,13 +80,7 @@ type record struct{ cache.App }
 // leaves has its own record until it is removed.
 func TestApps(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  b\n  c\n    d"))
-	leaf := func(path string) queues.ID {
-		q, ok := tree.Find(path)
-		if !ok {
-			t.Fatal("no queue", path)
-		}
-		return q.ID
-	}
+	leaf := func(path string) queues.ID { return idOf(t, tree, path) }
 	x, name := cache.NewApps[*record](), cache.AppName{Namespace: "ns", ID: "x"}
 	add := func(path string) *record {
 		r := &record{cache.NewApp(name, leaf(path), queues.Owner{}, nil, epoch)}
@@ -106,8 +93,7 @@ func TestApps(t *testing.T) {
 	other := cache.AppName{Namespace: "ns", ID: "x", Queue: "A"}
 	expect.That(t, x.Rejoin(leaf("root.a"), other) == a && x.Joinable(tree, other, false) == a &&
 		x.Rejoin(leaf("root.c.d"), name) == nil, "a record is not found by another name in its leaf")
-	expect.That(t, len(x.Leaves()) == 3 && len(slices.Collect(x.Records())) == 3,
-		"leaves %v", x.Leaves())
+	expect.Same(t, "leaves and records", []int{3, 3}, []int{len(x.Leaves()), len(slices.Collect(x.Records()))})
 	p := madePod(&objects.Pod{Identity: objects.Identity{UID: "p"}})
 	a.Join(p)
 	pods := slices.Values([]*cache.Pod{p})
@@ -125,15 +111,13 @@ func TestBelowGuarantee(t *testing.T) {
 	a.Join(p)
 	two := queuestest.Vector("vcore=2")
 	b.Charge(p, two, cache.Allocated)
-	if !b.BelowGuarantee(a.Leaf, two, false) || b.BelowGuarantee(a.Leaf, two, true) || b.BelowGuarantee(a.Leaf, queuestest.Vector("memory=1"), false) {
-		t.Error("a queue with 2 of 3 guaranteed is below its guarantee; with 2 more it is not")
-	}
+	memory := b.BelowGuarantee(a.Leaf, queuestest.Vector("memory=1"), false)
+	expect.That(t, b.BelowGuarantee(a.Leaf, two, false) && !b.BelowGuarantee(a.Leaf, two, true) && !memory,
+		"a queue with 2 of 3 guaranteed is below its guarantee; with 2 more it is not")
 }
 
 func newPod(name string) *cache.Pod {
-	p := &cache.Pod{}
-	p.SetEvent(&objects.Pod{Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name}})
-	return p
+	return madePod(&objects.Pod{Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name}})
 }
 
 // TestNodesComeAndGo: a node that is gone stays as long as it has pods, and then leaves nothing
@@ -255,9 +239,7 @@ func replica(name string, k kind) cache.Guarded {
 // TestBudgetsLeft checks what a budget of three pods, two of which must be healthy,
 // allows while a plan is made and its victim goes.
 func TestBudgetsLeft(t *testing.T) {
-	counted := objects.Budget{
-		Namespace: "ns", Name: "db", Generation: 1, Observed: 1, Matches: coversTier, Allowed: 1, Healthy: 3, Desired: 2,
-	}
+	counted := objects.Budget{Namespace: "ns", Name: "db", Generation: 1, Observed: 1, Matches: coversTier, Allowed: 1, Healthy: 3, Desired: 2}
 	with := func(change func(*objects.Budget)) objects.Budget {
 		b := counted
 		change(&b)
@@ -291,9 +273,8 @@ func TestBudgetsLeft(t *testing.T) {
 			pods = append(pods, replica(string(rune('a'+i)), k))
 		}
 		got, without := p.Left(slices.Values(pods), true), p.Left(slices.Values(pods), false)
-		if got[0] != c.ready || got[1] != c.unready || without[0] != c.without {
-			t.Errorf("%s: %v, and %v without plans in force; want %d for ready and %d for other pods, and %d", c.name, got, without, c.ready, c.unready, c.without)
-		}
+		expect.Same(t, c.name+": left for ready and other pods, and for ready ones without plans in force",
+			[]int64{c.ready, c.unready, c.without}, []int64{got[0], got[1], without[0]})
 	}
 }
 
@@ -369,22 +350,17 @@ func TestOptedOut(t *testing.T) {
 	expect.That(t, p.SetClass("gold", true) && !p.SetClass("gold", true) && !p.SetClass("none", false),
 		"SetClass does not tell changes")
 	for _, c := range []struct {
-		class  string
-		own    objects.OptOut
-		ignore bool
-		want   bool
+		class        string
+		own          objects.OptOut
+		ignore, want bool
 	}{
-		{class: "gold", want: true},
-		{class: "none"},
-		{class: "gold", own: objects.OptOutNo},
-		{class: "none", own: objects.OptOutYes, want: true},
-		{class: "gold", own: objects.OptOutNo, ignore: true, want: true},
-		{class: "none", own: objects.OptOutYes, ignore: true},
+		{class: "gold", want: true}, {class: "none"},
+		{class: "gold", own: objects.OptOutNo}, {class: "none", own: objects.OptOutYes, want: true},
+		{class: "gold", own: objects.OptOutNo, ignore: true, want: true}, {class: "none", own: objects.OptOutYes, ignore: true},
 	} {
 		pod := &objects.Pod{Spec: objects.Spec{Class: c.class, OptOut: c.own}}
 		expect.Same(t, fmt.Sprintf("%+v: opted out", c), c.want, p.OptedOut(pod, c.ignore))
 	}
-	if !p.SetClass("gold", false) || p.OptedOut(&objects.Pod{Spec: objects.Spec{Class: "gold"}}, false) {
-		t.Error("the class opts out after it is gone")
-	}
+	gold := &objects.Pod{Spec: objects.Spec{Class: "gold"}}
+	expect.That(t, p.SetClass("gold", false) && !p.OptedOut(gold, false), "the class opts out after it is gone")
 }

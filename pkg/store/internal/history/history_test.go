@@ -18,9 +18,9 @@ type event struct {
 	at time.Time
 }
 
-func stamp(e *event, now time.Time) { e.at = now }
-
-func newEvents(limit int) history.Events[event] { return history.NewEvents(limit, stamp) }
+func newEvents(limit int) history.Events[event] {
+	return history.NewEvents(limit, func(e *event, now time.Time) { e.at = now })
+}
 
 func taken(r *history.Reader[event]) (out []int) {
 	events, _ := r.Take(nil)
@@ -42,9 +42,8 @@ func TestEventsReachEachReaderOnce(t *testing.T) {
 			events, missing := readers[i].Take(nil)
 			lost[i] += missing
 			for _, e := range events {
-				if e.n <= last[i] || e.at.IsZero() {
-					t.Fatalf("seed %d: reader %d gets %+v after %d", seed, i, e, last[i])
-				}
+				expect.That(t, e.n > last[i] && !e.at.IsZero(),
+					"seed %d: reader %d gets %+v after %d", seed, i, e, last[i])
 				last[i] = e.n
 				got[i]++
 			}
@@ -120,9 +119,7 @@ func TestEventsAreTakenInPortions(t *testing.T) {
 		if all, _ = r.Take(all); len(all) == before {
 			break
 		}
-		if len(all)-before > 4096 || calls > 3 {
-			t.Fatalf("%d events by call %d", len(all)-before, calls)
-		}
+		expect.That(t, len(all)-before <= 4096 && calls <= 3, "%d events by call %d", len(all)-before, calls)
 	}
 	expect.That(t, len(all) == 9000 && all[8999].n == 8999, "%d events", len(all))
 }
@@ -135,9 +132,8 @@ func TestEventsAreForgottenOnceTaken(t *testing.T) {
 		l.Add(event{n: n})
 		l.EndChange(time.Unix(1, 0))
 		r.Take(nil)
-		if slow.Take(nil); l.Len() > 0 {
-			t.Fatalf("%d events are kept after event %d", l.Len(), n)
-		}
+		slow.Take(nil)
+		expect.Same(t, fmt.Sprint("events that are kept after event ", n), 0, l.Len())
 	}
 }
 
@@ -163,10 +159,7 @@ type thing struct {
 
 func recordOfThing(x *thing) *int { return &x.value }
 
-func copyOfThing(x *thing) *int {
-	value := x.value
-	return &value
-}
+func copyOfThing(x *thing) *int { return new(x.value) }
 
 type dirty = history.Dirty[string, int, *thing]
 
@@ -287,21 +280,18 @@ func TestReportsAreTakenBack(t *testing.T) {
 
 func TestCauseOfVerdict(t *testing.T) {
 	const told = "queue root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4"
-	for _, c := range []struct {
-		name, text string
-		same       bool
-	}{
-		{"the same", told, true},
-		{"other amounts", "queue root.team-1: hugepages-2Mi used -3500m, requested 2Gi, max 40", true},
-		{"what the amounts contain", "queue root.team-1: hugepages-2Mi used 3 (with pods about to be placed), requested 1Gi, max 4", true},
-		{"another queue", "queue root.team-2: hugepages-2Mi used 3, requested 1Gi, max 4", false},
-		{"another type", "queue root.team-1: hugepages-1Gi used 3, requested 1Gi, max 4", false},
-		{"another subject", "user root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4", false},
-		{"no end", "queue root.team-1: hugepages-2Mi used 3, requested 1Gi", false},
-		{"nothing", "", false},
+	for text, same := range map[string]bool{
+		told: true,
+		"queue root.team-1: hugepages-2Mi used -3500m, requested 2Gi, max 40":                          true,
+		"queue root.team-1: hugepages-2Mi used 3 (with pods about to be placed), requested 1Gi, max 4": true, // what the amounts contain
+		"queue root.team-2: hugepages-2Mi used 3, requested 1Gi, max 4":                                false,
+		"queue root.team-1: hugepages-1Gi used 3, requested 1Gi, max 4":                                false,
+		"user root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4":                                 false,
+		"queue root.team-1: hugepages-2Mi used 3, requested 1Gi":                                       false, // no end
+		"": false,
 	} {
-		same := history.CauseOfVerdict(told) == history.CauseOfVerdict(c.text)
-		expect.Same(t, c.name+": the same cause", c.same, same)
+		is := history.CauseOfVerdict(told) == history.CauseOfVerdict(text)
+		expect.Same(t, text+": the same cause", same, is)
 	}
 }
 

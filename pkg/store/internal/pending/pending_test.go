@@ -117,9 +117,8 @@ func TestDemandRestarts(t *testing.T) {
 	d.Add("b")
 	d.Add("a")
 	restarts(0, true)
-	if got := d.ToCheck(); !slices.Equal(got, []types.UID{"a", "b"}) || !slices.Equal(d.Pods(), got) {
-		t.Errorf("%v to check, %v in the demand", got, d.Pods())
-	}
+	all := []types.UID{"a", "b"}
+	expect.Same(t, "to check, and in the demand", [][]types.UID{all, all}, [][]types.UID{d.ToCheck(), d.Pods()})
 	restarts(time.Hour, false)
 	d.Changed()
 	restarts(99*time.Millisecond, false)
@@ -225,11 +224,9 @@ func TestGroupCountsMembers(t *testing.T) {
 			uid := types.UID("x" + string(rune('a'+c.holder)))
 			x.Set(g, uid, string(uid), c.in[c.holder], true)
 		}
-		if g.Able() != c.able || g.Complete() != c.complete || g.LacksMembers() != c.lacks || g.Missing() != c.missing {
-			t.Errorf("%v: able %v, complete %v, lacks members %v, missing %d", c.in, g.Able(), g.Complete(), g.LacksMembers(), g.Missing())
-		}
-		expect.Same(t, fmt.Sprintf("next of %v", c.in), c.next, g.Next())
-		expect.Same(t, fmt.Sprintf("%v wait for", c.in), c.code, g.Why().Code)
+		want := []any{c.able, c.complete, c.lacks, c.missing, c.next, c.code}
+		got := []any{g.Able(), g.Complete(), g.LacksMembers(), g.Missing(), g.Next(), g.Why().Code}
+		expect.Same(t, fmt.Sprint(c.in, ": able, complete, lacks members, missing, next, waits for"), want, got)
 		expect.Holds(t, x.Check(false))
 	}
 }
@@ -321,9 +318,8 @@ func TestOneGroupIsPlacedAtATime(t *testing.T) {
 		expect.Holds(t, x.Check(true))
 		c.then(x, g)
 		now := epoch.Add(c.at)
-		if x.OtherIsBeingPlaced(g, now) || x.OtherIsBeingPlaced(other, now) == c.free {
-			t.Errorf("%s: x waits: %v, y waits: %v", name, x.OtherIsBeingPlaced(g, now), x.OtherIsBeingPlaced(other, now))
-		}
+		wait := []bool{x.OtherIsBeingPlaced(g, now), x.OtherIsBeingPlaced(other, now)}
+		expect.Same(t, name+": x and y wait", []bool{false, !c.free}, wait)
 		got := g.Admitted() == 0 && len(slices.Collect(x.All())) == 2
 		expect.That(t, got != x.Due().IsZero(), "%s: the others wait until %v", name, x.Due())
 	}
@@ -357,8 +353,7 @@ func TestGroupsCheckLetThrough(t *testing.T) {
 		} else {
 			expect.Fails(t, x.Check(true), "it cannot start, and 1 pods are let through")
 		}
-		if !g.Knows("xa", "xa", state.Admitted, holds) || g.Knows("xa", "xa", state.Queued, holds) || g.Knows("xb", "xb", state.Admitted, holds) {
-			t.Error(fmt.Sprint("it knows other members than it has: ", g.Members()))
-		}
+		knows := []bool{g.Knows("xa", "xa", state.Admitted, holds), g.Knows("xa", "xa", state.Queued, holds), g.Knows("xb", "xb", state.Admitted, holds)}
+		expect.Same(t, "it knows a member in its state, in another one, and a pod that is none", []bool{true, false, false}, knows)
 	}
 }

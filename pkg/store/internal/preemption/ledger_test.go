@@ -1,6 +1,7 @@
 package preemption_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,18 +43,15 @@ func TestClaimsOfPodsThatWaitNoMore(t *testing.T) {
 		changed(p)
 		freed := l.Claimed(p)
 		l.Publish()
-		if left := len(l.View().All()); held != 1 || left != 0 || freed != "n1" {
-			t.Errorf("%s: %d nodes are held before, %d after, and %q is free", name, held, left, freed)
-		}
-		checked(t, l)
+		expect.Same(t, name+": nodes that are held before and after, and the free one",
+			[]any{1, 0, "n1"}, []any{held, len(l.View().All()), freed})
+		expect.Holds(t, l.Check())
 	}
 }
 
 // TestLedgerTimesOut: the next time-out follows the holds, and what the store says of times.
 func TestLedgerTimesOut(t *testing.T) {
-	h := preemption.New().Ledger
-	asked := 0
-	late := time.Duration(0)
+	h, asked, late := preemption.New().Ledger, 0, time.Duration(0)
 	from := func(_ types.UID, own time.Time) (time.Time, bool) {
 		asked++
 		return own.Add(late), true
@@ -73,7 +71,7 @@ func TestLedgerTimesOut(t *testing.T) {
 	h.VictimGone("v", epoch.Add(time.Hour))
 	due("clear", time.Hour+time.Minute+time.Second)
 	h.Publish()
-	checked(t, h)
+	expect.Holds(t, h.Check())
 }
 
 // TestLedgerCheck: a change that was not published is noticed.
@@ -93,15 +91,13 @@ func TestOwnTime(t *testing.T) {
 	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.Minute) }
 	left := func(uid, namespace string, minutes int, want time.Duration) {
 		t.Helper()
-		if got := o.Left(types.UID(uid), "n", namespace, timeout, at(minutes)); got != want {
-			t.Errorf("after %d minutes %s of %s may hold the node for %v, want %v", minutes, uid, namespace, got, want)
-		}
+		got := o.Left(types.UID(uid), "n", namespace, timeout, at(minutes))
+		expect.Same(t, fmt.Sprintf("what %s of %s has left after %d minutes", uid, namespace, minutes), want, got)
 	}
 	begin := func(uid string, minutes int, want time.Duration, begins bool) {
 		t.Helper()
-		if got, began := o.Begin(types.UID(uid), "n", "ns", timeout, at(minutes)); got != want || began != begins {
-			t.Errorf("after %d minutes %s has %v (%v), want %v (%v)", minutes, uid, got, began, want, begins)
-		}
+		got, began := o.Begin(types.UID(uid), "n", "ns", timeout, at(minutes))
+		expect.Same(t, fmt.Sprintf("what %s begins with after %d minutes", uid, minutes), []any{want, begins}, []any{got, began})
 	}
 	left("a", "ns", 0, timeout)
 	o.End("a", at(0))
@@ -120,8 +116,7 @@ func TestOwnTime(t *testing.T) {
 	left("d", "ns", 90, 0) // a period in use does not end
 	holds := func(types.UID) bool { return true }
 	expect.Holds(t, o.Check(holds))
-	expect.That(t, o.Check(func(types.UID) bool { return false }) != nil,
-		"a hold that is none is not noticed")
+	expect.That(t, o.Check(func(types.UID) bool { return false }) != nil, "a hold that is none is missed")
 	o.End("c", at(60))
 	left("d", "ns", 60, timeout)
 	begin("d", 61, timeout, true)
@@ -148,7 +143,7 @@ func TestRefusalsPassOn(t *testing.T) {
 	}
 	expect.That(t, r.Answer("a", "OutOfcpu", &o, epoch) == nil && r.Replace(heir, epoch) == nil,
 		"a loss counts twice")
-	checked(t, &r)
+	expect.Holds(t, r.Check())
 	r.Done(x)
 
 	r.Suspect(suspect("b"), epoch)
@@ -166,7 +161,7 @@ func TestRefusalsPassOn(t *testing.T) {
 	r.Suspect(suspect("c"), epoch)
 	expect.That(t, r.Answer("c", "", &o, epoch) == nil && r.Len() == 0,
 		"%d are remembered that were not refused", r.Len())
-	checked(t, &r)
+	expect.Holds(t, r.Check())
 }
 
 // TestRefusalsAreForgotten: a pod is remembered for a minute, or until its pause ends, and
@@ -179,7 +174,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	for range preemption.MostRefusals + 1 {
 		r.Suspect(suspect("a"), epoch)
 	}
-	checked(t, &r)
+	expect.Holds(t, r.Check())
 	expect.Same(t, "remembered", preemption.MostRefusals, r.Len())
 	r.Suspect(suspect("late"), epoch.Add(time.Minute))
 	expect.That(t, r.Len() == 1, "%d are remembered after their time", r.Len())
@@ -196,9 +191,8 @@ func TestUndeletableWhy(t *testing.T) {
 	var u preemption.Undeletable
 	o := preemption.DefaultOptions()
 	u.Refuse("a", "denied\nby"+strings.Repeat("é", 500), &o, epoch)
-	if why := u.Why("a"); !utf8.ValidString(why) || !strings.Contains(why, "denied; by") || len(why) > 400 {
-		t.Errorf("why %q", why)
-	}
+	why := u.Why("a")
+	expect.That(t, utf8.ValidString(why) && strings.Contains(why, "denied; by") && len(why) <= 400, "why %q", why)
 }
 
 // TestUndeletableDue: it is the earliest time of all pods that are there. A refusal before it

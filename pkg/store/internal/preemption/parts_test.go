@@ -23,45 +23,36 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-func checked(t *testing.T, part interface{ Check() error }) {
-	t.Helper()
-	expect.Holds(t, part.Check())
-}
-
 // TestPlansArePaid: failed plans overdraw the account, no plan is made until it is paid,
 // and pods take turns until it is full.
 func TestPlansArePaid(t *testing.T) {
 	l := preemption.NewLimiter(time.Millisecond, 3)
-	expect := func(what string, now time.Time, from time.Duration, turns bool, waiting, room int) {
+	look := func(what string, now time.Time, from time.Duration, turns bool, waiting, room int) {
 		t.Helper()
 		l.Recover(now)
-		if got := l.PlansFrom(now).Sub(epoch); got != from || l.TakesTurns() != turns {
-			t.Errorf("%s: a plan may be made after %v, want %v; pods take turns: %v", what, got, from, l.TakesTurns())
-		}
-		if got := l.Room(waiting); got != room && (room >= 0 || got < 1e9) {
-			t.Errorf("%s: %d may join, want %d", what, got, room)
-		}
-		checked(t, &l)
+		expect.Same(t, what+": a plan may be made after", from, l.PlansFrom(now).Sub(epoch))
+		expect.Same(t, what+": pods take turns", turns, l.TakesTurns())
+		got := l.Room(waiting)
+		expect.That(t, got == room || room < 0 && got >= 1e9, "%s: %d may join, want %d", what, got, room)
+		expect.Holds(t, l.Check())
 	}
-	expect("at first", epoch, 0, false, 5, -1)
+	look("at first", epoch, 0, false, 5, -1)
 	l.PlanFailed(1000, 0, epoch)
-	expect("used up", epoch, 0, false, 5, -1)
+	look("used up", epoch, 0, false, 5, -1)
 	l.PlanFailed(100, 20, epoch)
-	expect("overdrawn", epoch, 500*time.Millisecond, true, 1, 0)
-	expect("paid", epoch.Add(time.Second), time.Second, true, 0, 3)
-	expect("almost full", epoch.Add(1499*time.Millisecond), 1499*time.Millisecond, true, 2, 0)
-	expect("full", epoch.Add(1500*time.Millisecond), 1500*time.Millisecond, false, 5, -1)
+	look("overdrawn", epoch, 500*time.Millisecond, true, 1, 0)
+	look("paid", epoch.Add(time.Second), time.Second, true, 0, 3)
+	look("almost full", epoch.Add(1499*time.Millisecond), 1499*time.Millisecond, true, 2, 0)
+	look("full", epoch.Add(1500*time.Millisecond), 1500*time.Millisecond, false, 5, -1)
 }
 
 // TestRoundsBoundVictims: the first plan of a round may be larger than the bound, the next
 // ones must fit.
 func TestRoundsBoundVictims(t *testing.T) {
 	for _, c := range []struct {
-		name      string
-		most      int
-		chosen, n int
-		after     time.Duration
-		want      time.Duration
+		name            string
+		most, chosen, n int
+		after, want     time.Duration
 	}{
 		{"no bound", 0, 100, 100, 0, 0},
 		{"first of a round", 3, 0, 5, 0, 0},
@@ -117,11 +108,10 @@ func TestWatches(t *testing.T) {
 	take := func(what string, at time.Duration, want ...types.UID) {
 		t.Helper()
 		expect.Same(t, what, want, w.Take(epoch.Add(at)))
-		checked(t, &w)
+		expect.Holds(t, w.Check())
 	}
-	if w.Change(n); !w.Idle() || w.Has("b") || !w.Due().IsZero() {
-		t.Error("a change that nothing watches has an effect")
-	}
+	w.Change(n)
+	expect.That(t, w.Idle() && !w.Has("b") && w.Due().IsZero(), "a change that nothing watches has an effect")
 	w.Set("b", []preemption.Watched{n, q, n})
 	w.Set("a", []preemption.Watched{q})
 	take("nothing changed", time.Hour)
@@ -136,7 +126,7 @@ func TestWatches(t *testing.T) {
 	take("one left", time.Second, "a")
 	w.Set("a", nil)
 	expect.That(t, w.Idle() && !w.Has("a"), "it watches nothing, and is listed")
-	checked(t, &w)
+	expect.Holds(t, w.Check())
 }
 
 // TestWatchesCheck: a list that the caller changed is noticed.
@@ -153,9 +143,8 @@ func TestWatchesCheck(t *testing.T) {
 func TestSnapshotIsRenewed(t *testing.T) {
 	var s preemption.Snapshot
 	there := map[string]bool{"a": true, "b": true, "c": true}
-	made := ""
-	update := func() string {
-		made = ""
+	update := func() string { // returns the nodes, and those that were made again
+		made := ""
 		s.Update(math.MaxInt, func(name string) *planner.Node {
 			made += name
 			if !there[name] {
@@ -163,31 +152,26 @@ func TestSnapshotIsRenewed(t *testing.T) {
 			}
 			return &planner.Node{Name: name}
 		})
-		checked(t, &s)
+		expect.Holds(t, s.Check())
 		names := ""
 		for _, n := range s.Nodes() {
 			names += n.Name
 		}
-		return names
+		return names + " " + made
 	}
 	s.MarkStale("c")
 	s.MarkStale("a")
-	if got := update(); got != "ac" || made != "ac" {
-		t.Errorf("%s, made %s", got, made)
-	}
+	expect.Same(t, "at first", "ac ac", update())
 	before := s.Nodes()
 	there["a"] = false
 	for _, name := range []string{"b", "a", "gone"} {
 		s.MarkStale(name)
 	}
 	expect.That(t, s.IsStale("a") && !s.IsStale("c"), "the wrong nodes are stale")
-	if got := update(); got != "bc" || made != "abgone" || s.IsStale("a") {
-		t.Errorf("%s, made %s", got, made)
-	}
-	expect.That(t, before[0].Name == "a" && before[1].Name == "c",
-		"a list that was handed out has changed")
-	update()
-	expect.That(t, made == "", "made %s for nothing", made)
+	expect.Same(t, "after changes", "bc abgone", update())
+	expect.That(t, !s.IsStale("a"), "a node is stale after the update")
+	expect.That(t, before[0].Name == "a" && before[1].Name == "c", "a list that was handed out has changed")
+	expect.Same(t, "without a change", "bc ", update())
 	before = s.Nodes()
 	before[0], before[1] = before[1], before[0]
 	expect.That(t, s.Check() != nil, "nodes in the wrong order are not noticed")
@@ -202,7 +186,7 @@ func TestNodeBoundTime(t *testing.T) {
 		b.Update(&objects.Pod{Identity: objects.Identity{UID: uid, Namespace: namespace}, Spec: objects.Spec{RequiredNode: node}}, now)
 		b.SetMayBeTried(uid, true, queues.NoQueue, now)
 		b.Publish(func(string) resources.Vector { return resources.Vector{} })
-		checked(t, b)
+		expect.Holds(t, b.Check())
 		return b.Counts(uid)
 	}
 	pass := func(d time.Duration) []string {
@@ -219,8 +203,7 @@ func TestNodeBoundTime(t *testing.T) {
 	expect.That(t, first && second, "pods do not count although there is time left")
 	expect.Same(t, "expired on", []string{"n1"}, pass(time.Second))
 	expect.That(t, !b.Any(), "the pod still counts")
-	expect.That(t, !counts("c", "evil", "n1"),
-		"a new pod counts, and the time of its namespace is used up")
+	expect.That(t, !counts("c", "evil", "n1"), "a new pod counts, and its namespace has used its time up")
 	expect.That(t, counts("d", "good", "n1") && counts("e", "evil", "n2"),
 		"the time of another namespace, or on another node, is used up")
 	b.Tried("d", now)
@@ -255,16 +238,13 @@ func TestNotesOfVictims(t *testing.T) {
 		"ordinary":   {Decision: &planner.Decision{Ask: ask, Node: "n1", Victims: []planner.Victim{{Pod: victim}}}},
 		"node-bound": {NodeBoundDecision: &daemonset.Decision{Ask: &daemonset.Ask{Ask: ask}, Node: "n1", Victims: []daemonset.Victim{{Pod: &daemonset.Pod{Pod: victim}}}}},
 	} {
-		if note, known := p.Note("v"); !known || !strings.Contains(note, "ns/asker") {
-			t.Errorf("%s: %q", name, note)
-		}
-		if _, known := p.Note("other"); known {
-			t.Errorf("%s: it knows another pod", name)
-		}
+		note, known := p.Note("v")
+		expect.That(t, known && strings.Contains(note, "ns/asker"), "%s: %q", name, note)
+		_, known = p.Note("other")
+		expect.That(t, !known, "%s: it knows another pod", name)
 	}
-	if _, known := (&preemption.Plan{}).Note("v"); known {
-		t.Error("no plan knows a victim")
-	}
+	_, known := (&preemption.Plan{}).Note("v")
+	expect.That(t, !known, "no plan knows a victim")
 }
 
 // TestDecisionsHaveTheirTime: the ID of a decision has its time.
@@ -321,21 +301,18 @@ func (q *queue) enter(uid types.UID, priority int32) {
 func (q *queue) due(what string, want time.Duration) {
 	q.Helper()
 	got := q.Due(&q.limiter)
-	if want < 0 && !got.IsZero() || want >= 0 && !got.Equal(epoch.Add(want)) {
-		q.Errorf("%s: due at %v, want %v", what, got.Sub(epoch), want)
-	}
-	checked(q.T, q)
+	expect.That(q.T, want < 0 && got.IsZero() || want >= 0 && got.Equal(epoch.Add(want)),
+		"%s: due at %v, want %v", what, got.Sub(epoch), want)
+	expect.Holds(q.T, q.Check())
 }
 
 // TestQueueWithoutARecord: a pod without a record is not in the queue.
 func TestQueueWithoutARecord(t *testing.T) {
 	q := newQueue(t)
 	q.Leave(nil)
-	if _, ok := q.When(nil); ok || q.Waits(nil) {
-		t.Error("it waits in the queue")
-	}
-	if _, ok := q.When(q.asker("a")); ok || q.Waits(q.asker("a")) {
-		t.Error("a pod that did not enter waits in the queue")
+	for _, a := range []*preemption.Asker{nil, q.asker("a")} {
+		_, ok := q.When(a)
+		expect.That(t, !ok && !q.Waits(a), "a pod that did not enter waits in the queue: %v", a)
 	}
 }
 

@@ -2,7 +2,6 @@ package state
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
@@ -11,9 +10,7 @@ import (
 // TestDocDrawsTheTable: doc.go of package store shows the transition table.
 func TestDocDrawsTheTable(t *testing.T) {
 	doc := expect.Get(os.ReadFile("../../doc.go"))(t)
-	if want := table.String(); !strings.Contains(string(doc), "//\n"+want+"//\n") {
-		t.Errorf("doc.go of package store does not show the table of package state:\n%s", want)
-	}
+	expect.Says(t, string(doc), "//\n"+table.String()+"//\n")
 }
 
 // TestEveryStateIsReached: each state has a name, a way to it and, except Bound, one from it.
