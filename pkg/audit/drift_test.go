@@ -158,9 +158,8 @@ func TestNoDrift(t *testing.T) {
 			l.pod(fmt.Sprint("q", i), nil)
 		}
 		l.Round(t.Context())
-		if err := l.Check(); err != nil || len(l.counted) > 0 || l.looks.Load() != 1 {
-			t.Errorf("%v, counted %v, %d looks", err, l.counted, l.looks.Load())
-		}
+		expect.Holds(t, l.Check())
+		expect.That(t, len(l.counted) == 0 && l.looks.Load() == 1, "counted %v, %d looks", l.counted, l.looks.Load())
 	})
 }
 
@@ -275,13 +274,11 @@ func pause(t time.Duration) bool {
 // one that goes on changing. What stays is found.
 func TestNowForgivesLateEvents(t *testing.T) {
 	onLand(t, func(t *testing.T, l *land) {
-		priority := func(to int32) func(*corev1.Pod) {
-			return func(p *corev1.Pod) { p.Spec.Priority = new(to) }
-		}
+		important := func(p *corev1.Pod) { p.Spec.Priority = new(int32(1)) }
 		l.notTold(func() {
 			l.pod("late", nil)
-			l.pod("p1", priority(1))
-			l.pod("p2", priority(1))
+			l.pod("p1", important)
+			l.pod("p2", important)
 			l.remove("p0")
 		})
 		go func() {
@@ -297,13 +294,9 @@ func TestNowForgivesLateEvents(t *testing.T) {
 		want := "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still; " +
 			"pod ns/p2: its priority is 1, the store says 0; " + mendBooks
 		expect.Same(t, "what stays as it is", want, fmt.Sprint(l.Now(pause)))
-		over := func(time.Duration) bool { return false }
-		if err := l.Now(over); err != nil {
-			t.Errorf("no caller waits for the second look, and it says %v", err)
-		}
-		if err := l.Check(); err != nil || len(l.counted) > 0 {
-			t.Errorf("a call of Now makes a round: %v, %v", err, l.counted)
-		}
+		expect.Holds(t, l.Now(func(time.Duration) bool { return false })) // no caller waits for the second look
+		expect.Holds(t, l.Check())
+		expect.That(t, len(l.counted) == 0, "a call of Now makes a round: %v", l.counted)
 	})
 }
 
@@ -316,9 +309,9 @@ func TestDriftThatEndedIsNotShown(t *testing.T) {
 			}
 		})
 		l.Round(t.Context())
-		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "x4: ") || strings.Contains(got, "x5: ") || !strings.HasSuffix(got, "; and 2 more; "+mendBooks) {
-			t.Error(got)
-		}
+		got := fmt.Sprint(l.Check())
+		expect.Says(t, got, "x4: ", "; and 2 more; "+mendBooks)
+		expect.That(t, !strings.Contains(got, "x5: "), "%s", got)
 		for i := range 7 {
 			l.pod(fmt.Sprint("x", i), nil)
 		}
@@ -366,9 +359,8 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func TestBooksThatAreRight(t *testing.T) {
 	s := office(t)
-	if _, all := s.OwnersUse(nil); all == 0 {
-		t.Fatal("no user is charged: nothing is shown")
-	}
+	_, all := s.OwnersUse(nil)
+	expect.That(t, all > 0, "no user is charged: nothing is shown")
 	books := &Books{Inventory: inventory.New(s), Owners: s.OwnersUse}
 	for _, change := range []func(){
 		func() {},
@@ -453,11 +445,9 @@ func TestBooksThatAreWrong(t *testing.T) {
 		{"an application that waits", application(func(a *output.AppRecord) { a.Usage.Pending = a.Usage.Pending.Add(one) }), "as pending"},
 		{"a pod that is not shown", func(c *output.Changes) { c.Pods = c.Pods[1:] }, "application app"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := office(t)
-			err := (&Books{Inventory: inventory.New(bent{s, c.bend}), Owners: s.OwnersUse}).Check(func(time.Duration) bool { return true })
-			expect.That(t, strings.Contains(fmt.Sprint(err), c.says), "%v, not %q", err, c.says)
-		})
+		s := office(t)
+		err := (&Books{Inventory: inventory.New(bent{s, c.bend}), Owners: s.OwnersUse}).Check(func(time.Duration) bool { return true })
+		expect.That(t, strings.Contains(fmt.Sprint(err), c.says), "%s: %v, not %q", c.name, err, c.says)
 	}
 }
 
@@ -488,18 +478,16 @@ func TestOwnersDifferInEveryLook(t *testing.T) {
 			}
 		}, "<nil>"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, look, pauses := office(t), -1, 0
-			err := (&Books{Inventory: inventory.New(s), Owners: func(of []queues.Charged) ([]queues.OwnerUsage, int) {
-				usage, all := s.OwnersUse(of)
-				if of != nil {
-					look++
-					c.wrong(look, usage, &all)
-				}
-				return usage, all
-			}}).Check(func(time.Duration) bool { pauses++; return true })
-			expect.That(t, pauses == look, "%d pauses between %d looks", pauses, look+1)
-			expect.That(t, strings.Contains(fmt.Sprint(err), c.says), "%v, not %q", err, c.says)
-		})
+		s, look, pauses := office(t), -1, 0
+		err := (&Books{Inventory: inventory.New(s), Owners: func(of []queues.Charged) ([]queues.OwnerUsage, int) {
+			usage, all := s.OwnersUse(of)
+			if of != nil {
+				look++
+				c.wrong(look, usage, &all)
+			}
+			return usage, all
+		}}).Check(func(time.Duration) bool { pauses++; return true })
+		expect.That(t, pauses == look, "%s: %d pauses between %d looks", c.name, pauses, look+1)
+		expect.That(t, strings.Contains(fmt.Sprint(err), c.says), "%s: %v, not %q", c.name, err, c.says)
 	}
 }

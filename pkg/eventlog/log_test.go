@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,9 +65,7 @@ func (l *logged) pod(uid, queue, app, node string) {
 func (l *logged) news(t testing.TB) []string {
 	t.Helper()
 	l.log.Collect()
-	if lost := l.log.lostEvents(); lost > 0 {
-		t.Fatalf("%d lost", lost)
-	}
+	expect.Same(t, "lost events", int64(0), l.log.lostEvents())
 	records, _, next := l.log.Range(l.read, 1000)
 	l.read = next
 	var out []string
@@ -154,15 +151,11 @@ func TestRecordsOfRefusals(t *testing.T) {
 	l.pod("p", "root.a", "job", "")
 	l.pod("p", "root.a", "job", "")
 	got := l.news(t)
-	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "2/1/202 job | p | "),
-		"%q, want one 2/1/202", got)
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "2/1/202 job | p | "), "%q, want one 2/1/202", got)
 	l.now = l.now.Add(2 * time.Second)
-	if reports := l.NextReports(l.now, 9); len(reports) != 1 {
-		t.Fatalf("%v", reports)
-	}
+	expect.Same(t, "reports", 1, len(l.NextReports(l.now, 9)))
 	got = l.news(t)
-	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "1/0/0 p | "),
-		"%q, want one 1/0/0, of what people were told", got)
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "1/0/0 p | "), "%q, want one 1/0/0 of the report", got)
 }
 
 func TestRecordsOfPreemption(t *testing.T) {
@@ -182,27 +175,20 @@ func TestRecordsOfPreemption(t *testing.T) {
 	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	l.log.Collect()
 	_, l.read = l.log.Bounds()
-	if why := l.AcceptPlan("a1", &plan, l.now); !why.None() {
-		t.Fatal(why)
-	}
+	why = l.AcceptPlan("a1", &plan, l.now)
+	expect.That(t, why.None(), "%s", why)
 	l.want(t, "3/2/306 old | a1 | pods=1 vcore=4000")
 	victim := plan.Victims[0].UID
-	if v, why := l.Commit("a1", nil, l.now); len(v) != 1 {
-		t.Fatal(why)
-	}
+	going, why := l.Commit("a1", nil, l.now)
+	expect.That(t, len(going) == 1, "%d pods go: %s", len(going), why)
+	told := "1/0/0 " + victim + " | fill | preempted for ns/a1 of queue root.a"
 	got := l.news(t)
-	if len(got) != 1 || !strings.HasPrefix(got[0], "1/0/0 "+victim+" | fill | preempted for ns/a1 of queue root.a") {
-		t.Errorf("%q", got)
-	}
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], told), "%q", got)
 	l.Delete(types.UID(victim), l.now)
-	got = l.news(t)
-	expect.That(t, slices.Contains(got, "2/3/501 fill | "+victim+" | pods=1 vcore=4000"),
-		"%q has no 501", got)
+	expect.Says(t, strings.Join(l.news(t), "\n"), "2/3/501 fill | "+victim+" | pods=1 vcore=4000")
 	l.now = l.now.Add(time.Second)
 	l.pod("a1", "root.a", "want", "old")
-	if got = l.news(t); !slices.Contains(got, "3/3/306 old | a1 | pods=1 vcore=4000") {
-		t.Errorf("%q has no end of the hold", got)
-	}
+	expect.Says(t, strings.Join(l.news(t), "\n"), "3/3/306 old | a1 | pods=1 vcore=4000") // the end of the hold
 }
 
 func TestRing(t *testing.T) {
@@ -214,9 +200,9 @@ func TestRing(t *testing.T) {
 		for _, r := range records {
 			got = append(got, r.Nanos)
 		}
-		if !slices.Equal(got, want) || lowest != wantLowest || next != wantNext {
-			t.Errorf("from %d, %d: %v of [%d, %d), want %v of [%d, %d)", first, limit, got, lowest, next, want, wantLowest, wantNext)
-		}
+		what := fmt.Sprintf("from %d, %d", first, limit)
+		expect.Same(t, what, want, got)
+		expect.Same(t, what+": there are", []uint64{wantLowest, wantNext}, []uint64{lowest, next})
 	}
 	check(0, 9, nil, 0, 0)
 	for n := range int64(3) {
@@ -225,19 +211,17 @@ func TestRing(t *testing.T) {
 	check(0, 9, []int64{0, 1, 2}, 0, 3)
 	check(1, 1, []int64{1}, 0, 3)
 	check(3, 9, nil, 0, 3)
-	_, more, ok := l.Next(nil, 3, 9)
-	expect.That(t, ok, "a reader that is up to date is not overtaken")
+	_, more, there := l.Next(nil, 3, 9)
+	expect.That(t, there, "a reader that is up to date is not overtaken")
 	l.add([]Record{{Nanos: 3}, {Nanos: 4}, {Nanos: 5}, {Nanos: 6}, {Nanos: 7}, {Nanos: 8}})
 	<-more
 	check(5, 9, []int64{5, 6, 7, 8}, 5, 9)
 	check(4, 9, nil, 5, 9)
 	check(1<<63, 9, nil, 5, 9)
-	if got, _, ok := l.Next(nil, 3, 9); ok || len(got) > 0 {
-		t.Error("a reader that was overtaken is not told so")
-	}
-	if got, _, ok := l.Next(nil, 7, 9); !ok || len(got) != 2 {
-		t.Error("a reader that is behind gets the rest")
-	}
+	got, _, ok := l.Next(nil, 3, 9)
+	expect.That(t, !ok && len(got) == 0, "a reader that was overtaken is not told so")
+	got, _, ok = l.Next(nil, 7, 9)
+	expect.That(t, ok && len(got) == 2, "a reader that is behind does not get the rest")
 }
 
 // TestRunSaysWhatIsLost: Run logs losses once, also those that a reader found, and ends
@@ -274,7 +258,5 @@ func (f *flood) Take(into []output.Event) ([]output.Event, int) {
 
 func TestLongMessagesAreCut(t *testing.T) {
 	expect.That(t, len(short(strings.Repeat("x", maxMessage))) == maxMessage, "cut though it fits")
-	got := short(strings.Repeat("x", maxMessage-1) + "é")
-	expect.That(t, got == strings.Repeat("x", maxMessage-1),
-		"%d bytes, ends in %q", len(got), got[len(got)-3:])
+	expect.Same(t, "cut", strings.Repeat("x", maxMessage-1), short(strings.Repeat("x", maxMessage-1)+"é"))
 }

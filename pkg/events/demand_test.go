@@ -24,9 +24,7 @@ func demandOf(name string, said objects.DemandSaid, why reasons.Reason) output.R
 }
 
 // beyond is the report that no node is asked for, because the queue is full.
-func beyond(name string) output.Report {
-	return demandOf(name, objects.DemandBeyond, overMax("full"))
-}
+func beyond(name string) output.Report { return demandOf(name, objects.DemandBeyond, overMax("full")) }
 
 // TestTellDemandWritesTheReasonOfPodScheduled: what the cycle found is not replaced by the quota alone.
 // The message of the API server is from before the scheduling gates were removed, and names no quota.

@@ -144,8 +144,7 @@ func (d *fixture) conditions(t *testing.T, name string) conditions {
 func newPod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
-		Spec:       corev1.PodSpec{SchedulerName: "yunikorn"},
-		Status:     corev1.PodStatus{Conditions: conditions},
+		Spec:       corev1.PodSpec{SchedulerName: "yunikorn"}, Status: corev1.PodStatus{Conditions: conditions},
 	}
 }
 
@@ -166,11 +165,8 @@ func TestTellWritesConditionAndEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, newPod("p"))
 		expect.OK(t, d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))))
-		patches := d.patches()
-		if len(patches) != 1 || len(d.client.Actions()) != 1 {
-			t.Fatalf("requests: %v, want one patch", d.client.Actions())
-		}
-		p := patches[0]
+		expect.Same(t, "requests", 1, len(d.client.Actions()))
+		p := d.patches()[0]
 		expect.Same(t, "patch of", "ns/p status", p.GetNamespace()+"/"+p.GetName()+" "+p.GetSubresource())
 		expect.Same(t, "type", types.StrategicMergePatchType, p.GetPatchType())
 		const want = `{"metadata":{"uid":"uid-p"},"status":{"conditions":[{"lastTransitionTime":"2000-01-01T00:00:00Z",` +
@@ -186,10 +182,7 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 	began := metav1.NewTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) // of the bubble
 	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: long}
 	waits := func(reason, message string, since metav1.Time) corev1.PodCondition {
-		return corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse,
-			Reason: reason, Message: message, LastTransitionTime: since,
-		}
+		return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: since}
 	}
 	before := waits("InOrder", "3 pods", long)
 	admitted := waits("Admitted", "the pod was let through to be scheduled", began)
@@ -203,10 +196,7 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 		events int
 	}{
 		{"first", gated, overMax("full"), waits("OverMax", "full. "+remedy, began), 1},
-		{
-			"another reason, the same status since long", append(gated, before), overMax("full"),
-			waits("OverMax", "full. "+remedy, long), 1,
-		},
+		{"another reason, the same status since long", append(gated, before), overMax("full"), waits("OverMax", "full. "+remedy, long), 1},
 		{"taken back", []corev1.PodCondition{before, scheduled}, letThrough, admitted, 0},
 		{
 			"much to say", gated, overMax(strings.Repeat("é", 5000)),
@@ -232,10 +222,8 @@ func TestTellWritesNoCondition(t *testing.T) {
 		report output.Report
 		events []string
 	}{
-		{
-			"a warning is no reason to wait, and takes nothing back", warning,
-			[]string{"yunikorn: p Warning SoftGangIgnored Scheduling: application a: no gang. " + entry.Remedy},
-		},
+		{"a warning is no reason to wait, and takes nothing back", warning,
+			[]string{"yunikorn: p Warning SoftGangIgnored Scheduling: application a: no gang. " + entry.Remedy}},
 		{"the pod was replaced", reportFull("replaced"), nil},
 		{"the pod is gone", reportFull("gone"), nil},
 	} {
@@ -267,11 +255,9 @@ func TestTellWhenThePatchFails(t *testing.T) {
 			d := newFixture(t, newPod("p"))
 			d.onPatch(func(string) error { return c.err })
 			err := d.Tell(t.Context(), reportFull("p"))
-			if (err != nil) != c.told || (c.told && (!errors.Is(err, c.err) || !strings.Contains(err.Error(), "ns/p"))) {
-				t.Errorf("%s: %v", c.name, err)
-			}
-			expect.That(t, len(d.recorder.events) == 0,
-				"%s: events %q without the condition", c.name, d.recorder.events)
+			told := errors.Is(err, c.err) && strings.Contains(fmt.Sprint(err), "ns/p")
+			expect.That(t, told == c.told && (err != nil) == c.told, "%s: %v", c.name, err)
+			expect.Same(t, c.name+": events without the condition", 0, len(d.recorder.events))
 		})
 	}
 }
@@ -308,9 +294,8 @@ func TestRunWritesNoFasterThanPermitted(t *testing.T) {
 		for second := range 9 {
 			pass(time.Second)
 			n := len(d.patches())
-			if most := 50 + 20*(second+1); n > most || n < min(last+15, 200) {
-				t.Errorf("after %d s: %d writes, %d a second before; want at most %d", second+1, n, last, most)
-			}
+			expect.That(t, n <= 50+20*(second+1) && n >= min(last+15, 200),
+				"after %d s: %d writes, %d a second before", second+1, n, last)
 			last = n
 		}
 		expect.Same(t, "writes in the end", 200, last)
@@ -462,9 +447,8 @@ func TestAdviceKeepsEveryRemedy(t *testing.T) {
 	for _, e := range reasons.Table() {
 		for _, text := range []string{"short", strings.Repeat("x", 5000), strings.Repeat("a\xff", 400), "x" + strings.Repeat("😀", 300)} {
 			got := Advice(reasons.New(e.Code, "%s", text))
-			if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasSuffix(got, " "+e.Remedy) || len(got) < min(len(text), maxNote-5) {
-				t.Errorf("%s: %d bytes: %q", e.Code, len(got), got)
-			}
+			expect.That(t, len(got) <= maxNote && len(got) >= min(len(text), maxNote-5), "%s: %d bytes", e.Code, len(got))
+			expect.That(t, utf8.ValidString(got) && strings.HasSuffix(got, " "+e.Remedy), "%s: %q", e.Code, got)
 		}
 	}
 }

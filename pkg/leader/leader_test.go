@@ -166,9 +166,7 @@ func TestGateOfALease(t *testing.T) {
 			want(t, l.gate, false, "after a release that failed")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, acquired(t)) })
-		})
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, acquired(t)) }) })
 	}
 }
 
@@ -230,18 +228,10 @@ func TestMomentBeforeNeedsBothClocks(t *testing.T) {
 	later := now.add(time.Second)
 	asleep := moment{monotonic: now.monotonic, wall: later.wall.Add(time.Second)}
 	setBack := moment{monotonic: later.monotonic + 1, wall: now.wall}
-	for _, test := range []struct {
-		name string
-		m    moment
-		want bool
-	}{
-		{"earlier", now, true},
-		{"equal", later, false},
-		{"the machine slept", asleep, false},
-		{"the wall clock was set back", setBack, false},
-	} {
-		expect.Same(t, test.name+": before", test.want, test.m.before(later))
+	for name, m := range map[string]moment{"equal": later, "the machine slept": asleep, "the wall clock was set back": setBack} {
+		expect.That(t, !m.before(later), "%s: it is before", name)
 	}
+	expect.That(t, now.before(later), "earlier: it is not before")
 }
 
 // Two real electors on one lease. At no time do both gates say yes, though the first cannot reach the
@@ -265,9 +255,7 @@ func TestTwoElectors(t *testing.T) {
 		held := map[string]int{}
 		for range 600 {
 			time.Sleep(100 * time.Millisecond)
-			if gates["a"].Leading() && gates["b"].Leading() {
-				t.Fatal("both lead")
-			}
+			expect.That(t, !gates["a"].Leading() || !gates["b"].Leading(), "both lead")
 			for id, gate := range gates {
 				if gate.Leading() {
 					held[id]++

@@ -80,9 +80,8 @@ func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 		tb.Fatal(why)
 	}
 	d := search.Plan(input.Snapshot, input.Ask, planner.Params{})
-	if why := s.AcceptPlan(asker, &d, at); !why.None() {
-		tb.Fatal(why)
-	}
+	why = s.AcceptPlan(asker, &d, at)
+	expect.That(tb, why.None(), "%s", why)
 }
 
 // compare compares the series of a metric. Those that differ only in the label by are in one
@@ -151,8 +150,8 @@ const unmetGuarantee = "paddock_queue_unmet_guarantee_seconds_total"
 
 func TestGuarantees(t *testing.T) {
 	s := newStore(t, "root\n  a guaranteed.vcore=2 props=preemption.delay:5s\n  b guaranteed.vcore=1")
-	ended := func() uint64 {
-		return series(t)["paddock_time_to_guarantee_seconds"].GetMetric()[0].GetHistogram().GetSampleCount()
+	ended := func() int {
+		return int(series(t)["paddock_time_to_guarantee_seconds"].GetMetric()[0].GetHistogram().GetSampleCount())
 	}
 	before := ended()
 	clock, leads := clocktesting.NewFakeClock(now), true
@@ -174,8 +173,7 @@ func TestGuarantees(t *testing.T) {
 root.a: InOrder=2 PreemptionDelayed=4
 root.b: InOrder=6
 `)
-	after := ended()
-	expect.That(t, after == before+1, "%d waits ended, want one", after-before)
+	expect.Same(t, "waits that ended", 1, ended()-before)
 	leads = false // the other process counts now
 	pass(time.Hour)
 	leads = true
@@ -283,11 +281,9 @@ func TestOtherQueues(t *testing.T) {
 	}
 	expectOther := func(when string, unmet, victims float64) {
 		t.Helper()
-		got := series(t)
-		wants := map[string]float64{unmetGuarantee: unmet, "paddock_preemption_victims_total": victims}
-		for name, want := range wants {
+		for name, want := range map[string]float64{unmetGuarantee: unmet, "paddock_preemption_victims_total": victims} {
 			sum := 0.0
-			for _, m := range got[name].GetMetric() {
+			for _, m := range series(t)[name].GetMetric() {
 				if label(m, "queue") == otherQueues {
 					sum += m.GetCounter().GetValue()
 				}
@@ -379,11 +375,8 @@ func TestLongestClearHold(t *testing.T) {
 		if n == "1" {
 			says("0") // its victim is there
 		}
-		if _, why := s.Commit(types.UID("a"+n), nil, at); !why.None() {
-			t.Fatal(why)
-		}
-		h, _ := s.Holds().Of(types.UID("a" + n))
-		s.Delete(h.Chosen[0], at)
+		going, _ := s.Commit(types.UID("a"+n), nil, at)
+		s.Delete(going[0].UID, at)
 		says("1.767323047e+09") // of the first one, also after the second
 	}
 	s.Delete("a1", at)

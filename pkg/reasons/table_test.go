@@ -76,12 +76,9 @@ func checkTable(entries []Entry) error {
 	return errors.Join(errs...)
 }
 
+// TestTable also plants bugs.
 func TestTable(t *testing.T) {
 	expect.Holds(t, checkTable(Table()))
-}
-
-// TestTableCheckFindsPlantedBugs shows that the check above is worth something.
-func TestTableCheckFindsPlantedBugs(t *testing.T) {
 	good := Entry{"Good", "It is good.", "Nothing."}
 	expect.OK(t, checkTable([]Entry{good}))
 	for name, bad := range map[string]Entry{
@@ -118,19 +115,14 @@ func TestReason(t *testing.T) {
 	r := New(OverMax, "queue %s has %d of %d.", "root.100%d", 7, 8)
 	expect.Same(t, "reason", Reason{Code: OverMax, Text: "queue root.100%d has 7 of 8."}, r)
 	expect.Same(t, "in one line", "OverMax: queue root.100%d has 7 of 8.", r.String())
-	if none := (Reason{}); r.None() || !none.None() || none.String() != "" {
-		t.Errorf("None is %t, of the zero reason %t; String %q", r.None(), none.None(), none)
-	}
+	none := Reason{}
+	expect.Same(t, "None of both, and the zero reason", []any{false, true, ""}, []any{r.None(), none.None(), none.String()})
 }
 
 func TestNewPanicsOnACodeThatIsNotInTheTable(t *testing.T) {
 	for _, code := range []Code{"", "NotACode", "overmax"} {
 		func() {
-			defer func() {
-				if message := fmt.Sprint(recover()); !strings.Contains(message, `"`+string(code)+`"`) {
-					t.Errorf("panic %q does not name %q", message, code)
-				}
-			}()
+			defer func() { expect.Says(t, fmt.Sprint(recover()), `"`+string(code)+`"`) }()
 			New(code, "never seen")
 		}()
 	}
@@ -139,11 +131,10 @@ func TestNewPanicsOnACodeThatIsNotInTheTable(t *testing.T) {
 // TestReasonsThatDoNotPassHaveARemedy: where no waiting helps, the remedy is another one.
 func TestReasonsThatDoNotPassHaveARemedy(t *testing.T) {
 	for _, code := range []Code{OverMax, OverUserLimit, OverGroupLimit} {
-		passes, never := New(code, "queue root.a: requested 3, max 2"), New(code, "queue root.a: requested 3, max 2").NeverIf(true)
-		expect.That(t, strings.HasPrefix(passes.Remedy(), "Wait") && !passes.Never,
-			"%s passes, and people are told %q", code, passes.Remedy())
-		expect.That(t, strings.HasPrefix(never.Remedy(), "Ask for less, or raise") && never.Never,
-			"%s does not pass, and people are told %q", code, never.Remedy())
+		passes := New(code, "queue root.a: requested 3, max 2")
+		never := passes.NeverIf(true)
+		expect.That(t, strings.HasPrefix(passes.Remedy(), "Wait") && !passes.Never, "%s: %q", code, passes.Remedy())
+		expect.That(t, strings.HasPrefix(never.Remedy(), "Ask for less, or raise") && never.Never, "%s: %q", code, never.Remedy())
 		want := "queue root.a: requested 3, max 2: it can never start, because the request alone is more"
 		expect.Same(t, "sentence", want, never.Text)
 	}

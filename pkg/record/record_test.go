@@ -162,9 +162,8 @@ func TestLostRoom(t *testing.T) {
 	s.step(output.StepLost, "a", lost)
 	d := s.Last("uid-a")
 	expect.Same(t, "", []string{"held", "lost", "bound", "lost"}, stages(d))
-	if last := d.Stages[3]; last.Reason != reasons.HoldSuperseded || last.Message != "others: ns/f" {
-		t.Errorf("the last stage is %+v", last)
-	}
+	last := d.Stages[3]
+	expect.That(t, last.Reason == reasons.HoldSuperseded && last.Message == "others: ns/f", "the last stage is %+v", last)
 }
 
 // TestARefusalRepeated takes the place of the one before it, with its numbers; one
@@ -175,19 +174,16 @@ func TestARefusalRepeated(t *testing.T) {
 	s.refuse("b", "", reasons.PreemptionRefused)
 	s.refuse("a", "", reasons.PreemptionRefused)
 	d := s.Last("uid-a")
-	if d.Times != 2 || !d.Time.Equal(began.Add(time.Second)) || !d.Last.Equal(began.Add(3*time.Second)) || d.Message != "no 8" || d.Rejected[0].Pods != 8 {
-		t.Errorf("%+v", d)
-	}
+	expect.That(t, d.Times == 2 && d.Message == "no 8" && d.Rejected[0].Pods == 8, "%+v", d)
+	expect.Same(t, "times", []time.Time{began.Add(time.Second), began.Add(3 * time.Second)}, []time.Time{d.Time, d.Last})
 	s.refuse("a", "n2", reasons.PreemptionRefused)
 	s.refuse("a", "n2", reasons.PreemptionPaced)
 	s.hold("a", "d1", "v")
 	s.refuse("a", "n2", reasons.PreemptionPaced)
-	if got := ids(s.Decisions(Query{Pod: "a"})); len(got) != 5 || got[1] != "d1" {
-		t.Errorf("%v", got)
-	}
-	if got := s.Last("uid-a"); got.Outcome != planner.Refuse || got.Times != 1 {
-		t.Errorf("%+v", got)
-	}
+	all := ids(s.Decisions(Query{Pod: "a"}))
+	expect.That(t, len(all) == 5 && all[1] == "d1", "%v", all)
+	d = s.Last("uid-a")
+	expect.That(t, d.Outcome == planner.Refuse && d.Times == 1, "%+v", d)
 }
 
 // TestARefusalOfAPlan: what may not be done now has no victims.
@@ -223,9 +219,8 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	d := s.Last("uid-a")
 	expect.That(t, d.Times == 2 && d.Outcome == planner.Hold && d.Kind == NodeBound &&
 		slices.Equal(d.Contested, []string{"vcore"}) && len(d.Numbers) == 2, "%+v", d)
-	if n := d.Numbers[0]; n.Law != "D7" || *n.Asked != 5 || *n.Free != -1 || *n.Short != 6 || n.Used != nil {
-		t.Errorf("%+v", n)
-	}
+	n := d.Numbers[0]
+	expect.That(t, n.Law == "D7" && *n.Asked == 5 && *n.Free == -1 && *n.Short == 6 && n.Used == nil, "%+v", n)
 	requires("d2", "", "v")
 	s.step(output.StepCommitted, "a", func(step *output.Step) {
 		step.Going = []output.Victim{{Ref: refOf("v"), Node: "n1", Queue: "root.c", Note: "go"}}
@@ -235,9 +230,8 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	d = s.Last("uid-a")
 	diff := cmp.Diff([]string{"held", "committed", "called off"}, stages(d))
 	expect.That(t, diff == "" && d.ID == "d2" && len(d.Victims) == 1, "%+v\n%s", d, diff)
-	if v := d.Victims[0]; v.Queue != "root.c" || v.Note != "go" || v.Class != "opted out" || v.Requests["vcore"] != 5 {
-		t.Errorf("%+v", v)
-	}
+	v := d.Victims[0]
+	expect.That(t, v.Queue == "root.c" && v.Note == "go" && v.Class == "opted out" && v.Requests["vcore"] == 5, "%+v", v)
 	expect.Same(t, "decisions", []string{"d2", "d1"}, ids(s.Decisions(Query{})))
 	expect.That(t, s.decisions["d1"] != nil && s.decisions["d3"] == nil, "decisions by ID")
 }
@@ -264,9 +258,9 @@ func TestAHoldTakenUp(t *testing.T) {
 	s.step(output.StepTakenUp, "a", func(step *output.Step) {
 		step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d1"}
 	})
-	if d := s.Last("uid-a"); d.TakenUp || len(d.Victims) != 1 || !slices.Equal(stages(d), []string{"held", "taken up"}) {
-		t.Errorf("%+v", d)
-	}
+	d = s.Last("uid-a")
+	expect.That(t, !d.TakenUp && len(d.Victims) == 1, "%+v", d)
+	expect.Same(t, "", []string{"held", "taken up"}, stages(d))
 }
 
 // TestHoldsTakenUpWithoutADecision: each is a decision of its own.
@@ -315,30 +309,17 @@ func TestQueries(t *testing.T) {
 	s := newStory()
 	s.hold("x", "d1")
 	s.hold("y", "d2")
-	for _, c := range []struct {
-		q    Query
-		want int
-	}{
-		{Query{}, 2},
-		{Query{Limit: 1}, 1},
-		{Query{Namespace: "ns"}, 2},
-		{Query{Namespace: "other"}, 0},
-		{Query{Pod: "x"}, 1},
-		{Query{Queue: "root"}, 2},
-		{Query{Queue: "root.a"}, 2},
-		{Query{Queue: "root.a.b"}, 2},
-		{Query{Queue: "root.a.b.c"}, 0},
-		{Query{Queue: "roo"}, 0},
+	for q, want := range map[Query]int{
+		{}: 2, {Limit: 1}: 1, {Namespace: "ns"}: 2, {Namespace: "other"}: 0, {Pod: "x"}: 1,
+		{Queue: "root"}: 2, {Queue: "root.a"}: 2, {Queue: "root.a.b"}: 2, {Queue: "root.a.b.c"}: 0, {Queue: "roo"}: 0,
 	} {
-		expect.Same(t, fmt.Sprintf("decisions for %+v", c.q), c.want, len(s.Decisions(c.q)))
+		expect.Same(t, fmt.Sprintf("decisions for %+v", q), want, len(s.Decisions(q)))
 	}
 	s.end("x", reservations.Bound, reasons.Reason{})
 	s.end("y", reservations.Bound, reasons.Reason{})
-	if got := s.Ended(Query{Limit: 1}); len(got) != 1 || got[0].Name != "y" {
-		t.Errorf("%+v", got)
-	}
-	if got := s.Ended(Query{Pod: "x", Queue: "root.a"}); len(got) != 1 || got[0].Name != "x" {
-		t.Errorf("%+v", got)
+	for want, q := range map[string]Query{"y": {Limit: 1}, "x": {Pod: "x", Queue: "root.a"}} {
+		got := s.Ended(q)
+		expect.That(t, len(got) == 1 && got[0].Name == want, "%+v", got)
 	}
 }
 
@@ -360,9 +341,8 @@ func TestRunTellsFollowers(t *testing.T) {
 		go r.Run(t.Context())
 		j.ready <- struct{}{}
 		synctest.Wait()
-		if !slices.Equal(told, []output.StepKind{output.StepHeld, output.StepCommitted}) || r.Lost() != 3 || missed != 3 {
-			t.Errorf("told %v, lost %d, of which %d were told", told, r.Lost(), missed)
-		}
+		expect.Same(t, "told", []output.StepKind{output.StepHeld, output.StepCommitted}, told)
+		expect.That(t, r.Lost() == 3 && missed == 3, "lost %d, of which %d were told", r.Lost(), missed)
 	})
 }
 
@@ -392,19 +372,13 @@ func TestDecisionOfAVictim(t *testing.T) {
 	s.hold("x", "d1", "v1", "v2")
 	s.hold("y", "d2", "v3")
 	d := s.Decisions(Query{})[1]
-	if d.ID != "d1" {
-		t.Fatalf("%+v", d)
-	}
 	gone := d.Victims[1]
+	expect.Same(t, "the other decision", "d1", d.ID)
 	for _, victim := range []string{gone.Name, string(gone.UID)} {
 		expect.Same(t, victim+" was chosen by", []string{"d1"}, ids(s.Decisions(Query{Victim: victim})))
 	}
-	if got := s.Choosing(gone.UID); got != d || got.VictimOf(gone.UID).Name != gone.Name {
-		t.Errorf("chosen by %+v", got)
-	}
-	if got := s.Decisions(Query{Victim: "x"}); len(got) != 0 || s.Choosing("x") != nil {
-		t.Errorf("an asker is the victim of %v", ids(got))
-	}
+	expect.That(t, s.Choosing(gone.UID) == d && d.VictimOf(gone.UID).Name == gone.Name, "%+v is not found", gone)
+	expect.That(t, len(s.Decisions(Query{Victim: "x"})) == 0 && s.Choosing("x") == nil, "an asker is a victim")
 }
 
 // taken is a lawful decision: root.a, which uses 2 of 4 guaranteed vcore, takes 2 of
@@ -458,16 +432,14 @@ func TestVerify(t *testing.T) {
 		{"of an earlier process", func(d *Decision) { d.TakenUp = true }, "not judged"},
 		{"without numbers", func(d *Decision) { d.Numbers = nil }, "not judged"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := taken()
-			c.change(d)
-			broken, judged := d.Verify()
-			got := strings.Join(broken, "\n")
-			if !judged {
-				got = "not judged"
-			}
-			expect.That(t, (c.want != "" || got == "") && strings.Contains(got, c.want),
-				"got %q, want %q", got, c.want)
-		})
+		d := taken()
+		c.change(d)
+		broken, judged := d.Verify()
+		got := strings.Join(broken, "\n")
+		if !judged {
+			got = "not judged"
+		}
+		expect.That(t, (c.want != "" || got == "") && strings.Contains(got, c.want),
+			"%s: got %q, want %q", c.name, got, c.want)
 	}
 }

@@ -139,13 +139,11 @@ func TestPages(t *testing.T) {
 	corrected.Err = errors.New("open queues.yaml: no such file or directory")
 	datadriven.Walk(t, "testdata/pages", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			switch {
-			case d.HasArg("failed"):
+			s.configuration.Failure = nil
+			if d.HasArg("failed") {
 				s.configuration.Failure = &failed
-			case d.HasArg("corrected"):
+			} else if d.HasArg("corrected") {
 				s.configuration.Failure = &corrected
-			default:
-				s.configuration.Failure = nil
 			}
 			s.checks = s.checks[:1]
 			if d.HasArg("wrong") {
@@ -243,9 +241,8 @@ func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
 	answers("something is wrong", []string{"/health"}, true)
 	c.Clock.SetTime(c.Now.Add(time.Hour))
 	other := newSite(c)
-	if got := other.get(http.MethodGet, "/", tags["/"]); got.Code != http.StatusOK { // its configuration is valid
-		t.Errorf("another process answers %d for a page of this one", got.Code)
-	}
+	got := other.get(http.MethodGet, "/", tags["/"]) // its configuration is valid
+	expect.Same(t, "another process for a page of this one", http.StatusOK, got.Code)
 }
 
 func TestBeforeTheStart(t *testing.T) {
@@ -253,8 +250,7 @@ func TestBeforeTheStart(t *testing.T) {
 	s := newSite(c)
 	s.configuration = web.Configuration{Failure: &web.Failure{At: c.Now, Source: "maps", Err: errors.New("forbidden")}}
 	for _, path := range []string{"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health"} {
-		page := s.page(t, path)
-		expect.Says(t, page, "has not begun", "there was none before it")
+		expect.Says(t, s.page(t, path), "has not begun", "there was none before it")
 	}
 	expect.Says(t, s.page(t, "/configuration"), "Nothing is in force yet", "forbidden")
 }
