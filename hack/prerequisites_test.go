@@ -81,12 +81,10 @@ func TestPrerequisites(t *testing.T) {
 		{name: "CC is wrong", machine: with(machine{"id": root, "apt-get": apt}), env: []string{"CC=/nowhere"}, says: []string{"CC is /nowhere"}},
 		{name: "no Go", machine: with(machine{"id": root, "apt-get": apt}, "go"), says: []string{"https://go.dev/dl"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			out, ok := c.machine.prerequisites(t, c.env...)
-			expect.That(t, ok == c.ok && (len(c.says) != 0 || out == ""),
-				"content %v, want %v; it says\n%s", ok, c.ok, out)
-			expect.Says(t, out, c.says...)
-		})
+		out, ok := c.machine.prerequisites(t, c.env...)
+		expect.That(t, ok == c.ok && (len(c.says) != 0 || out == ""),
+			"%s: content %v, want %v; it says\n%s", c.name, ok, c.ok, out)
+		expect.Says(t, out, c.says...)
 	}
 }
 
@@ -95,9 +93,7 @@ func TestNothingIsCompiledBefore(t *testing.T) {
 	cmd := exec.Command("make", "-C", "..", "-n", "test")
 	cmd.Env = append(os.Environ(), "MAKEFLAGS=")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	expect.That(t, err == nil, "%v\n%s", err, out)
 	first, golang := strings.Index(string(out), "hack/prerequisites.sh"), strings.Index(string(out), "go ")
 	expect.That(t, first >= 0 && (golang < 0 || golang >= first),
 		"prerequisites at %d, the first go command at %d of\n%s", first, golang, out)
@@ -173,11 +169,9 @@ func TestPatchesFit(t *testing.T) {
 	expect.That(t, len(patches) > 0, "there is no patch in hack/compat")
 	for _, name := range patches {
 		patch := expect.Get(os.ReadFile(name))(t)
-		if err := checkPatch(t.Context(), "..", patch); err != nil {
-			t.Errorf("%s does not fit any more: make it anew from a copy that builds (docs/upgrade.md): %v", filepath.Base(name), err)
-		}
-		if changed := bytes.Replace(patch, []byte("\n "), []byte("\n not "), 1); checkPatch(t.Context(), "..", changed) == nil {
-			t.Errorf("%s fits with a line that is in no file", filepath.Base(name))
-		}
+		err := checkPatch(t.Context(), "..", patch)
+		expect.That(t, err == nil, "%s does not fit: make it anew from a copy that builds (docs/upgrade.md): %v", name, err)
+		changed := bytes.Replace(patch, []byte("\n "), []byte("\n not "), 1)
+		expect.That(t, checkPatch(t.Context(), "..", changed) != nil, "%s fits with a line that is in no file", name)
 	}
 }

@@ -37,8 +37,7 @@ root
 		want      string
 	}{
 		{"root.p.a", "vcore=1", queues.OnAllocated, ""},
-		{"root.p.a", "vcore=1", queues.OnCommitted,
-			"OverMax: queue root.p.a: vcore used 3.5 (with pods about to be placed), requested 1, max 4"},
+		{"root.p.a", "vcore=1", queues.OnCommitted, "OverMax: queue root.p.a: vcore used 3.5 (with pods about to be placed), requested 1, max 4"},
 		{"root.p.a", "vcore=1001m", queues.OnAllocated, "OverMax: queue root.p.a: vcore used 3, requested 1.001, max 4"},
 		{"root.p.b", "vcore=2", queues.OnAllocated, ""},
 		{"root.p.b", "vcore=2", queues.OnCommitted, "OverMax: queue root.p: vcore used 8.5 (with pods about to be placed), requested 2, max 10"},
@@ -68,11 +67,8 @@ root
 	use(t, d, "root.p.a", "vcore=5", "vcore=1")
 	use(t, d, "root.p.b", "vcore=1 memory=2Gi", "")
 	for path, want := range map[string]string{
-		"root.p.a": "memory=-1Gi vcore=-1",
-		"root.p.b": "gpu=0 memory=-1Gi vcore=4",
-		"root.p":   "memory=-1Gi vcore=4",
-		"root.q":   "",
-		"root":     "",
+		"root.p.a": "memory=-1Gi vcore=-1", "root.p.b": "gpu=0 memory=-1Gi vcore=4", "root.p": "memory=-1Gi vcore=4",
+		"root.q": "", "root": "",
 	} {
 		expect.Same(t, "headroom of "+path, want, queuestest.Amounts(queues.Headroom(d, id(t, d, path)).All()))
 	}
@@ -195,12 +191,11 @@ root limit=alice;max.vcore=10 limit=*;max.vcore=3 limit=/dev;max.vcore=6
 	charge(t, l, d, "root.a", bob, "vcore=1", "vcore=1", 0)
 	charge(t, l, d, "root.b", carol, "vcore=3", "", 0)
 	for _, c := range []struct {
-		path  string
-		owner queues.Owner
-		ask   string
-		on    queues.Basis
-		want  string
-		at    string
+		path     string
+		owner    queues.Owner
+		ask      string
+		on       queues.Basis
+		want, at string
 	}{
 		// Named beats wildcard, whichever is stricter.
 		{"root.b", alice, "vcore=5", queues.OnCommitted, "", ""},
@@ -239,8 +234,8 @@ root
 	expect.That(t, l.Equal(empty), "usage is kept without a limit")
 	charge(t, l, d, "root.a.leaf", bob, "vcore=1", "vcore=2", 1)
 	at := id(t, d, "root.a")
+	want := queues.OwnerUsage{Allocated: queuestest.Vector("vcore=1"), Admitted: queuestest.Vector("vcore=2"), Running: 1}
 	for name, group := range map[string]bool{"bob": false, "dev": true} {
-		want := queues.OwnerUsage{Allocated: queuestest.Vector("vcore=1"), Admitted: queuestest.Vector("vcore=2"), Running: 1}
 		expect.Same(t, "usage of "+name, want, l.Usage(at, group, name))
 	}
 	expect.That(t, !l.Equal(empty) && !empty.Equal(l), "a ledger with usage equals one without")

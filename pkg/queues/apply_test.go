@@ -44,31 +44,21 @@ func TestApply(t *testing.T) {
 				if len(td.CmdArgs) > 1 {
 					namespace = td.CmdArgs[1].Key
 				}
-				leaf := d.AddDynamic(word(t, td, 0), namespace)
+				leaf := d.AddDynamic(td.CmdArgs[0].Key, namespace)
 				d.ApplyQuotasTo(leaf, of)
-				if changed := d.ApplyQuotas(of); len(changed) > 0 {
-					td.Fatalf(t, "ApplyQuotasTo left out %v", changed)
-				}
+				expect.Same(t, "what ApplyQuotasTo left out", 0, len(d.ApplyQuotas(of)))
 			case "quota":
-				quotas[word(t, td, 0)] = namespaceQuota(t, td)
+				quotas[td.CmdArgs[0].Key] = namespaceQuota(t, td)
 				d.ApplyQuotas(of)
 			case "use":
-				n := expect.Get(strconv.Atoi(word(t, td, 1)))(t)
-				d.Update(id(t, d, word(t, td, 0)), func(u *queues.Usage) { u.Applications += n })
+				n := expect.Get(strconv.Atoi(td.CmdArgs[1].Key))(t)
+				d.Update(id(t, d, td.CmdArgs[0].Key), func(u *queues.Usage) { u.Applications += n })
 			default:
 				td.Fatalf(t, "unknown command %s", td.Cmd)
 			}
 			return queuestest.ShowSettings(d)
 		})
 	})
-}
-
-func word(t *testing.T, td *datadriven.TestData, i int) string {
-	t.Helper()
-	if i >= len(td.CmdArgs) {
-		td.Fatalf(t, "%s needs more words", td.Cmd)
-	}
-	return td.CmdArgs[i].Key
 }
 
 func namespaceQuota(t *testing.T, td *datadriven.TestData) *queues.NamespaceQuota {

@@ -62,9 +62,8 @@ func TestIDsAreUsedAgain(t *testing.T) {
 	between := d.Publish(old)
 	expect.Same(t, "the ID of root.c", a, d.Add(queues.Settings{Name: "c", Path: "root.c", Parent: queues.RootID}))
 	next := d.Publish(between)
-	if old.Queue(a).Path != "root.a" || between.Queue(a) != nil || next.Queue(a).Path != "root.c" {
-		t.Error("snapshots disagree with the time they were taken at")
-	}
+	expect.That(t, between.Queue(a) == nil, "a snapshot without the queue has it")
+	expect.Same(t, "before and after", []string{"root.a", "root.c"}, []string{old.Queue(a).Path, next.Queue(a).Path})
 }
 
 func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
@@ -74,17 +73,14 @@ func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
 	tree := d.TreeGeneration()
 	d.Update(id(t, d, "root.a"), func(u *queues.Usage) { u.Running++ })
 	n := d.Publish(s)
-	if n == s || n.Generation() != s.Generation()+1 || d.TreeGeneration() != tree {
-		t.Errorf("after a change of usage: generations %d/%d, then %d/%d", s.Generation(), tree, n.Generation(), d.TreeGeneration())
-	}
+	got := []uint64{n.Generation(), d.TreeGeneration()}
+	expect.Same(t, "generations after a change of usage", []uint64{s.Generation() + 1, tree}, got)
 	d.SetCapacity(queuestest.Vector("vcore=1"))
 	c := d.Publish(n)
 	expect.That(t, c != n && c.Capacity().Equal(queuestest.Vector("vcore=1")) && n.Capacity().IsZero(),
 		"a change of the capacity is not in the next snapshot, or in the one before")
 	d.SetSettings(queues.RootID, *d.Root().Settings)
-	if next := d.Publish(c); next == c || d.TreeGeneration() <= tree {
-		t.Error("new settings do not change the tree generation")
-	}
+	expect.That(t, d.Publish(c) != c && d.TreeGeneration() > tree, "new settings do not change the tree generation")
 }
 
 // One event copies the queues from its leaf to root and nothing else, in a tree of any size.
@@ -143,9 +139,7 @@ func changes() *rapid.Generator[[]change] {
 // plainTree is a tree as simple as it can be: what a draft should contain.
 type plainTree map[string]*plainQueue
 
-type plainQueue struct {
-	used, applications, max int
-}
+type plainQueue struct{ used, applications, max int }
 
 func (p plainTree) paths() []string { return slices.Sorted(maps.Keys(p)) }
 
@@ -247,8 +241,7 @@ func (p plainTree) compare(d *queues.Draft) error {
 			return fmt.Errorf("%s has the ID %d of another queue", q.Path, q.ID)
 		case d.Queue(q.ID) != q:
 			return fmt.Errorf("%s is not what its ID leads to", q.Path)
-		case q.Running != want.used || q.Applications != want.applications || int(q.MaxApplications) != want.max ||
-			q.Allocated.Get("vcore") != resources.Amount(want.used):
+		case *want != plainQueue{q.Running, q.Applications, int(q.MaxApplications)} || int(q.Allocated.Get("vcore")) != want.used:
 			return fmt.Errorf("%s has %+v, max %d, want %+v", q.Path, q.Usage, q.MaxApplications, *want)
 		case !q.IsRoot() && q.Name <= last[q.Parent]:
 			return fmt.Errorf("%s comes after sibling %s", q.Path, last[q.Parent])
@@ -273,11 +266,9 @@ func draft(tb testing.TB, tree string) *queues.Draft {
 	return queues.NewDraftFrom(queuestest.MustTree(tb, tree))
 }
 
-func id(tb testing.TB, v interface {
-	Find(string) (*queues.Queue, bool)
-}, path string) queues.ID {
+func id(tb testing.TB, d *queues.Draft, path string) queues.ID {
 	tb.Helper()
-	q, found := v.Find(path)
+	q, found := d.Find(path)
 	if !found {
 		tb.Fatalf("there is no queue %s", path)
 	}

@@ -34,11 +34,10 @@ func FuzzParseClaim(f *testing.F) {
 				reflect.ValueOf(claim).IsZero(), "%+v, %v", claim, err)
 			return
 		}
-		again, err := ParseClaim(claim.Message())
-		if err != nil || again.Node != claim.Node || !again.Since.Equal(claim.Since) || !again.ClearSince.Equal(claim.ClearSince) ||
-			again.Decision != claim.Decision || len(again.Victims) != len(claim.Victims) {
-			t.Errorf("%+v is read again as %+v, %v", claim, again, err)
-		}
+		again := expect.Get(ParseClaim(claim.Message()))(t)
+		times := again.Since.Equal(claim.Since) && again.ClearSince.Equal(claim.ClearSince)
+		expect.That(t, times && again.Node == claim.Node && again.Decision == claim.Decision &&
+			len(again.Victims) == len(claim.Victims), "%+v is read again as %+v", claim, again)
 	})
 }
 
@@ -67,7 +66,6 @@ func TestTaint(t *testing.T) {
 	}
 	expect.That(t, !OwnsTaint("yunikorn", "yunikorn") && !OwnsTaint("", "") &&
 		!OwnsTaint("yunikorn", ""), "a value without an asker has an owner")
-	if TaintOwner(nil) == "" || TaintOwner([]string{"a", "b"}) != TaintOwner([]string{"b", "a"}) {
-		t.Error("the owner is none, or goes by the order of profiles")
-	}
+	expect.That(t, TaintOwner(nil) != "", "no profile has no owner")
+	expect.Same(t, "the owner of profiles in another order", TaintOwner([]string{"a", "b"}), TaintOwner([]string{"b", "a"}))
 }

@@ -45,9 +45,8 @@ func place(t *testing.T, l *Ledger, holds ...Hold) {
 // due fails a test unless the next time-out of a minute is so long after the start.
 func due(t *testing.T, l *Ledger, from From, want time.Duration) {
 	t.Helper()
-	if at, ok := l.NextDue(time.Minute, from); !ok || at.Sub(start) != want {
-		t.Errorf("next due after %v (%v), want %v", at.Sub(start), ok, want)
-	}
+	at, ok := l.NextDue(time.Minute, from)
+	expect.That(t, ok && at.Sub(start) == want, "next due after %v (%v), want %v", at.Sub(start), ok, want)
 }
 
 // overdue fails a test unless these holds, by time, timed out a minute ago at least.
@@ -67,17 +66,14 @@ func askers(holds []Hold) (out []types.UID) {
 func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1"))
-	for _, c := range []struct {
-		hold Hold
-		want string
-	}{
-		{hold("", "n1"), "the asker has no UID"},
-		{hold("b", ""), "no node is named"},
-		{Hold{Asker: "b", Node: "n1", NodeBound: true}, "it has no beginning"},
-		{Hold{Asker: "b", Node: "n1", Since: start, Waits: Waits{Awaited: []types.UID{"v"}}}, "no pod was chosen to go for it"},
-		{hold("a", "n2"), "it holds node n1"},
+	for want, h := range map[string]Hold{
+		"the asker has no UID":           hold("", "n1"),
+		"no node is named":               hold("b", ""),
+		"it has no beginning":            {Asker: "b", Node: "n1", NodeBound: true},
+		"no pod was chosen to go for it": {Asker: "b", Node: "n1", Since: start, Waits: Waits{Awaited: []types.UID{"v"}}},
+		"it holds node n1":               hold("a", "n2"),
 	} {
-		expect.Fails(t, l.Place(c.hold), c.want)
+		expect.Fails(t, l.Place(h), want)
 	}
 }
 
@@ -256,18 +252,15 @@ func TestHoldersLeaveRoomForTheHoldersBeforeThem(t *testing.T) {
 		return h
 	}
 	place(t, l, yielding(required(hold("d1", "n1", "x"), 2, start)), yielding(required(hold("d2", "n1", "x"), 1, start)), yielding(hold("a", "n1", "x")))
-	for _, c := range []struct {
-		pod  Pod
-		want []types.UID
-	}{
-		{Pod{UID: "p"}, []types.UID{"d1", "d2", "a"}},
-		{Pod{UID: "p", Required: true}, []types.UID{"d1", "d2"}},
-		{Pod{UID: "d2", Required: true}, []types.UID{"d1"}},
-		{Pod{UID: "d1", Required: true}, nil},
-		{Pod{UID: "a"}, []types.UID{"d1", "d2"}},
+	for pod, want := range map[Pod][]types.UID{
+		{UID: "p"}:                  {"d1", "d2", "a"},
+		{UID: "p", Required: true}:  {"d1", "d2"},
+		{UID: "d2", Required: true}: {"d1"},
+		{UID: "d1", Required: true}: nil,
+		{UID: "a"}:                  {"d1", "d2"},
 	} {
-		c.pod.Namespace = "other"
-		expect.Same(t, fmt.Sprintf("for %+v", c.pod), c.want, askers(l.View().Keeping("n1", c.pod)))
+		pod.Namespace = "other"
+		expect.Same(t, fmt.Sprintf("for %+v", pod), want, askers(l.View().Keeping("n1", pod)))
 	}
 }
 
@@ -280,9 +273,8 @@ func TestHoldersGetTheirRoomInTheirTurn(t *testing.T) {
 	asks := func(milli resources.Amount, awaits ...types.UID) Hold {
 		return Hold{Request: cpu(milli), Waits: Waits{Awaited: awaits}}
 	}
-	uses := func(uid types.UID) resources.Vector {
-		return cpu(map[types.UID]resources.Amount{"soon": 100, "late": 300}[uid])
-	}
+	of := map[types.UID]resources.Amount{"soon": 100, "late": 300}
+	uses := func(uid types.UID) resources.Vector { return cpu(of[uid]) }
 	for _, c := range []struct {
 		want  resources.Amount
 		holds []Hold
@@ -455,8 +447,7 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	due(t, l, but("second"), time.Minute) // after it began, as no pod was chosen for it
 	l.Choose("first", Hold{Waits: Waits{Awaited: []types.UID{"v"}}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
-	expect.That(t, h.Since.Equal(start) && h.Decision == "d2" && !h.Clear() && h.Note == "" &&
-		h.NodeBound, "the hold is %+v", h)
+	expect.That(t, h.Since.Equal(start) && h.Decision == "d2" && !h.Clear() && h.Note == "" && h.NodeBound, "%+v", h)
 	l.VictimGone("v", later.Add(time.Minute))
 	l.Choose("first", Hold{Chosen: []types.UID{"v"}}, later.Add(time.Hour))
 	due(t, l, but("second"), time.Hour+2*time.Minute)
@@ -470,9 +461,6 @@ func TestAnyHistoryLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-}
-
-func TestALeakIsNoticed(t *testing.T) {
 	noticed := false
 	rapid.Check(t, func(t *rapid.T) { noticed = history(t, true) != nil || noticed })
 	expect.That(t, noticed, "a ledger that forgets an index passes Check")

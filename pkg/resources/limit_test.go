@@ -83,11 +83,9 @@ func TestLimitValues(t *testing.T) {
 	for _, test := range tests {
 		expect.Same(t, test.name, test.want, test.got.String())
 	}
-	if amount, limited := l.Get("gpu"); amount != 0 || !limited {
-		t.Errorf("explicit 0: got %d, %t", amount, limited)
-	}
-	if amount, limited := l.Get(Memory); amount != 0 || limited {
-		t.Errorf("absent: got %d, %t", amount, limited)
+	for name, want := range map[string]bool{"gpu": true, Memory: false} {
+		amount, limited := l.Get(name)
+		expect.That(t, amount == 0 && limited == want, "%s: got %d, %t", name, amount, limited)
 	}
 	expect.That(t, (Limit{}).IsUnlimited() && !LimitOf(Entry{"gpu", 0}).IsUnlimited(), "0 is unlimited")
 	expect.That(t, !LimitOf(Entry{CPU, 0}).Equal(Limit{}), "a limit of 0 equals no limit")
@@ -151,9 +149,8 @@ func TestGuaranteeValues(t *testing.T) {
 	expect.Same(t, "text", "gpu=0 vcore=10, none", g.String()+", "+Guarantee{}.String())
 	expect.That(t, (Guarantee{}).IsNone() && !g.IsNone() && !GuaranteeOf(Entry{CPU, 0}).IsNone(),
 		"naming a type with 0 is not the same as naming none")
-	if !g.Equal(GuaranteeOf(Entry{"gpu", 0}, Entry{CPU, 4}, Entry{CPU, 6})) || g.Equal(GuaranteeOf(Entry{CPU, 10})) {
-		t.Error("equality is not that of types and amounts")
-	}
+	same, other := GuaranteeOf(Entry{"gpu", 0}, Entry{CPU, 4}, Entry{CPU, 6}), GuaranteeOf(Entry{CPU, 10})
+	expect.That(t, g.Equal(same) && !g.Equal(other), "equality is not that of types and amounts")
 }
 
 func TestStanding(t *testing.T) {

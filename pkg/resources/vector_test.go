@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,16 +78,13 @@ func TestVectorQueries(t *testing.T) {
 func TestValuesShareNoMemory(t *testing.T) {
 	entries := []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}
 	v, l, g := VectorOf(entries...), LimitOf(entries...), GuaranteeOf(entries...)
-	if want := []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}; !slices.Equal(entries, want) {
-		t.Fatalf("the arguments were changed to %v", entries)
-	}
+	expect.Same(t, "the arguments", []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}, entries)
 	for i := range entries {
 		entries[i].Amount = 77
 	}
 	v.Map()[CPU], l.Map()[CPU], g.Map()[CPU] = 77, 77, 77
-	if v.String() != "memory=2 vcore=1" || l.String() != "memory=2 pods=0 vcore=1" || g.String() != "memory=2 pods=0 vcore=1" {
-		t.Errorf("got %v, %v, %v", v, l, g)
-	}
+	want := []string{"memory=2 vcore=1", "memory=2 pods=0 vcore=1", "memory=2 pods=0 vcore=1"}
+	expect.Same(t, "values", want, []string{v.String(), l.String(), g.String()})
 }
 
 func TestAllYieldsInOrderAndStops(t *testing.T) {
@@ -105,9 +101,7 @@ func TestAllYieldsInOrderAndStops(t *testing.T) {
 func TestVectorKey(t *testing.T) {
 	sly := VectorOf(Entry{"a=1 b", 2})
 	plain := VectorOf(Entry{"a", 1}, Entry{"b", 2})
-	if sly.String() != plain.String() {
-		t.Fatal("the example is not an example any more")
-	}
+	expect.Same(t, "text of the example", sly.String(), plain.String())
 	expect.That(t, sly.Key() != plain.Key() && plain.Key() != plain.Add(plain).Key(), "equal keys")
 }
 
@@ -119,9 +113,8 @@ func TestVectorSplit(t *testing.T) {
 		{"abc", "a=1 b=-2 c=3", "0"},
 	} {
 		with, without := v.Split(func(name string) bool { return strings.Contains(c.in, name) })
-		if with.String() != c.with || without.String() != c.without || !with.Add(without).Equal(v) {
-			t.Errorf("%q: got %v and %v, want %s and %s", c.in, with, without, c.with, c.without)
-		}
+		expect.Same(t, c.in+": parts", []string{c.with, c.without}, []string{with.String(), without.String()})
+		expect.Same(t, c.in+": sum", v, with.Add(without))
 	}
 }
 

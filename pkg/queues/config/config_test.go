@@ -67,15 +67,12 @@ func TestBombs(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := Parse([]byte(c.document))
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Fatalf("%.40q: %.200v, want %s", c.document, err, c.want)
-		}
-		if n, took := len(err.Error()), after.TotalAlloc-before.TotalAlloc; n > words || took > memory {
-			t.Errorf("%.40q: %d bytes are said of it and %d MiB made of it, at most %d and %d MiB are expected", c.document, n, took>>20, words, memory>>20)
-		}
+		said, took := fmt.Sprint(err), after.TotalAlloc-before.TotalAlloc
+		expect.That(t, err != nil && strings.Contains(said, c.want), "%.40q: %.200s, want %s", c.document, said, c.want)
+		expect.That(t, len(said) <= words && took <= memory,
+			"%.40q: %d bytes are said of it, and %d MiB made of it", c.document, len(said), took>>20)
 	}
-	justRight := strings.Replace(deep, "[{name: a, queues: ", "", 1)
-	justRight = strings.Replace(justRight, "}]", "", 1)
+	justRight := strings.Replace(strings.Replace(deep, "[{name: a, queues: ", "", 1), "}]", "", 1)
 	expect.Get(Parse([]byte(justRight)))(t)
 }
 

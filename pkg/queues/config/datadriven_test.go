@@ -149,10 +149,7 @@ func packed(value string) []byte {
 		whole := expect.Gzipped(text)
 		return whole[:len(whole)-6]
 	case "zeros":
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			panic(err)
-		}
+		n, _ := strconv.Atoi(text)
 		return expect.Gzipped(strings.Repeat("\x00", n))
 	}
 	return []byte(value)
@@ -241,18 +238,13 @@ func FuzzParse(f *testing.F) {
 		spec, err := Parse(document)
 		if err != nil {
 			var invalid *InvalidError
-			if !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
-				t.Fatalf("refused without problems: %v", err)
-			}
-			if n := strings.Count(err.Error(), "\n") + 1; n != len(invalid.Problems) {
-				t.Fatalf("%d lines for %d problems: %q", n, len(invalid.Problems), err.Error())
-			}
+			expect.That(t, errors.As(err, &invalid), "refused without problems: %v", err)
+			lines := strings.Count(err.Error(), "\n") + 1
+			expect.That(t, len(invalid.Problems) == lines, "%d problems: %q", len(invalid.Problems), err)
 			return
 		}
-		again, err := Parse(document)
-		if err != nil || again.Dump() != spec.Dump() || len(Diff(spec, again)) > 0 {
-			t.Fatalf("read differently the second time: %v", err)
-		}
+		again := expect.Get(Parse(document))(t)
+		expect.That(t, again.Dump() == spec.Dump() && len(Diff(spec, again)) == 0, "read differently the second time")
 	})
 }
 
@@ -268,9 +260,8 @@ func FuzzConfigMaps(f *testing.F) {
 		configs := Source{Data: map[string]string{key: value}, BinaryData: map[string][]byte{packedKey: packed}}
 		document, options, err := FromConfigMaps(Source{}, configs)
 		if err != nil {
-			if !strings.Contains(err.Error(), QueuesConfigMap) || document != nil || options != nil {
-				t.Errorf("%q, %v, %v", document, options, err)
-			}
+			expect.Fails(t, err, QueuesConfigMap)
+			expect.That(t, document == nil && options == nil, "%q, %v", document, options)
 			return
 		}
 		if text, err := unpack(packed); len(document) > 0 && string(document) != value && (err != nil || string(document) != text) {

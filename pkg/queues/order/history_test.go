@@ -297,9 +297,7 @@ func (r *runner) block(s step) {
 	}
 	q, _ := pick(slices.Collect(r.m.draft.Ancestors(a.app.leaf)), s.b)
 	r.m.blocked[a.group()] = q.ID
-	r.unless(s.kind, func() {
-		r.index.Block(r.asks[a].Group(), queues.Verdict{At: q.ID, Reason: full})
-	})
+	r.unless(s.kind, func() { r.index.Block(r.asks[a].Group(), queues.Verdict{At: q.ID, Reason: full}) })
 }
 
 // reshape changes the settings of a queue, adds one, or removes an unused one.

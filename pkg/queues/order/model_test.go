@@ -56,9 +56,7 @@ type modelGroup struct {
 	request string
 }
 
-func (a *modelAsk) group() modelGroup {
-	return modelGroup{a.app.leaf, a.app.class, a.request.String()}
-}
+func (a *modelAsk) group() modelGroup { return modelGroup{a.app.leaf, a.app.class, a.request.String()} }
 
 // dropBlocks drops blocks of groups that no longer exist.
 func (m *model) dropBlocks() {
@@ -115,13 +113,8 @@ func (m *model) nextOf(q *queues.Queue) *modelAsk {
 func (m *model) queueBefore(parent, a, b *queues.Queue) bool {
 	byPriority := cmp.Compare(m.exposed(b), m.exposed(a))
 	byShare := m.share(m.used[a.ID], a).Cmp(m.share(m.used[b.ID], b))
-	byGuarantee := 0
-	if below := m.isBelow(a); below != m.isBelow(b) {
-		byGuarantee = 1
-		if below {
-			byGuarantee = -1
-		}
-	}
+	rank := map[bool]int{true: 0, false: 1} // queues below their guarantee go first
+	byGuarantee := rank[m.isBelow(a)] - rank[m.isBelow(b)]
 	first, last := byPriority, 0
 	if !parent.Policies.PrioritySort {
 		first, last = 0, byPriority

@@ -103,13 +103,12 @@ func (f *fixture) command(t *testing.T, d *datadriven.TestData) string {
 		leaf, _, _, v := f.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
 		f.r.leave(leaf, v)
 		return ""
-	case "block", "unblock":
-		a := f.names[d.CmdArgs[0].Key]
-		if d.Cmd == "unblock" {
-			f.r.index.Unblock(f.r.asks[a].Group())
-			return ""
-		}
-		f.r.index.Block(f.r.asks[a].Group(), queues.Verdict{At: f.queue(t, d, d.CmdArgs[1].Vals[0])})
+	case "unblock":
+		f.r.index.Unblock(f.r.asks[f.names[d.CmdArgs[0].Key]].Group())
+		return ""
+	case "block":
+		at := f.queue(t, d, d.CmdArgs[1].Vals[0])
+		f.r.index.Block(f.r.asks[f.names[d.CmdArgs[0].Key]].Group(), queues.Verdict{At: at})
 		return ""
 	case "bind":
 		n := -1

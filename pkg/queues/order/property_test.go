@@ -181,9 +181,8 @@ func TestStandingOfVeryMany(t *testing.T) {
 	for i := range 2000 {
 		last = push("a", fmt.Sprint("app", i%100), fmt.Sprintf("ask%04d", i), 0, -i)
 	}
-	if s := x.Standing(last); !s.More || s.Asks > 300 || s.First != nil || s.InLeaf != 2000 {
-		t.Errorf("more: %t, %d asks of %d, first %v", s.More, s.Asks, s.InLeaf, s.First)
-	}
+	s := x.Standing(last)
+	expect.That(t, s.More && s.Asks <= 300 && s.First == nil && s.InLeaf == 2000, "%+v", s)
 }
 
 func TestStandingByHand(t *testing.T) {
@@ -199,8 +198,7 @@ func TestStandingByHand(t *testing.T) {
 	}
 	expect.Same(t, "", want, x.Standing(late))
 	x.Block(late.Group(), queues.Verdict{At: 1})
-	s := x.Standing(late)
-	expect.That(t, !s.In, "blocked, and in the order: %+v", s)
+	expect.That(t, !x.Standing(late).In, "blocked, and in the order")
 }
 
 // specs generates small trees with names and quotas that collide often: the names of

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -17,9 +18,8 @@ func TestLongNamesOfUsers(t *testing.T) {
 		`{"user":"eve","groups":["g","` + long + `"]}`:      "a name in field groups has 254 bytes, more than 253",
 	} {
 		_, why := Identify(Pod{Annotations: map[string]string{KeyUserInfo: info}}, false)
-		if (want == "") != why.None() || want != "" && (why.Code != reasons.InvalidUserInfo || !strings.Contains(why.Text, want)) {
-			t.Errorf("the reason is %q, want %q", why, want)
-		}
+		code := map[bool]reasons.Code{false: reasons.InvalidUserInfo}[want == ""]
+		expect.That(t, why.Code == code && strings.Contains(why.Text, want), "the reason is %q, want %q", why, want)
 	}
 }
 
@@ -30,9 +30,8 @@ func TestReasonsNameTheBounds(t *testing.T) {
 		reasons.InvalidQueueName: fmt.Sprintf("up to %d levels", maxMade),
 		reasons.InvalidUserInfo:  fmt.Sprintf("at most %d bytes", maxName),
 	} {
-		if e, ok := reasons.Explain(code); !ok || !strings.Contains(e.Remedy, want) {
-			t.Errorf("%s says what to do with %q, want %q", code, e.Remedy, want)
-		}
+		e, _ := reasons.Explain(code)
+		expect.Says(t, e.Remedy, want)
 	}
 }
 

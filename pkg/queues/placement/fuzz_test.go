@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"cmp"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -50,9 +51,8 @@ func FuzzIdentify(f *testing.F) {
 		expect.That(t, id.Application != "" && id.User.Name != "" && id.Queue == queueName,
 			"incomplete identity %+v", id)
 		expect.That(t, app != "" || len(id.Application) <= 63, "%q is too long", id.Application)
-		if (reason.Code == reasons.HardGangUnsupported) != (id.Gang == placement.GangHard) && reason.Code != reasons.InvalidUserInfo {
-			t.Errorf("gang %v with reason %v", id.Gang, reason)
-		}
+		refused, hard := reason.Code == reasons.HardGangUnsupported, id.Gang == placement.GangHard
+		expect.That(t, refused == hard || reason.Code == reasons.InvalidUserInfo, "gang %v with reason %v", id.Gang, reason)
 		checkReason(t, reason)
 		home := placement.Namespace{Name: namespace, Annotations: map[string]string{placement.KeyParentQueue: parent}}
 		for _, running := range []bool{false, true} {
@@ -90,12 +90,9 @@ func FuzzNamespaceQuota(f *testing.F) {
 			expect.That(t, amount >= 0 && name != "" && name != "cpu", "max of %q is %d", name, amount)
 		}
 		for name, amount := range quota.Guaranteed.All() {
-			expect.That(t, amount >= 0 && name != "" && name != "cpu",
-				"guarantee of %q is %d", name, amount)
+			expect.That(t, amount >= 0 && name != "" && name != "cpu", "guarantee of %q is %d", name, amount)
 		}
-		if none == (limits || quota.MaxApplications > 0) {
-			t.Errorf("no quota is %t with max %v, guarantee %v and %d applications", none, quota.Max, quota.Guaranteed, quota.MaxApplications)
-		}
+		expect.That(t, none != (limits || quota.MaxApplications > 0), "no quota is %t with %+v", none, quota)
 		expect.That(t, limit == "" || guaranteed == "" || limits || len(errs) >= 2,
 			"two annotations without effect, but errors are %v", errs)
 		for _, err := range errs {
@@ -110,7 +107,5 @@ func checkReason(t *testing.T, reason reasons.Reason) {
 	expect.That(t, known == !reason.None(), "code %q is not in the table", reason.Code)
 	expect.That(t, utf8.ValidString(reason.Text) && len(reason.Text) <= 4000,
 		"sentence of %d bytes is too long or no text: %q", len(reason.Text), reason.Text)
-	if n := len(reason.Text); !reason.None() && (n == 0 || reason.Text[n-1] != '.') {
-		t.Errorf("sentence %q has no period", reason.Text)
-	}
+	expect.That(t, reason.None() || strings.HasSuffix(reason.Text, "."), "sentence %q has no period", reason.Text)
 }

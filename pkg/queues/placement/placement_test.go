@@ -72,28 +72,25 @@ func runFile(t *testing.T, path string) {
 		case "tree":
 			f.tree = tree{}
 			readAll(&f.tree)
-			return ""
 		case "rules":
 			f.rules = nil
 			readAll(&f.rules)
-			return ""
 		case "namespace":
 			f.namespace = placement.Namespace{}
 			read(&f.namespace)
-			return ""
 		case "pod":
 			var manifest struct{ Metadata placement.Pod }
 			read(&manifest)
 			f.pod = manifest.Metadata
-			return ""
 		case "identify":
 			return f.identify(d)
 		case "place":
 			return f.place(t, d)
 		case "quota":
 			return f.quota()
+		default:
+			d.Fatalf(t, "unknown command %q", d.Cmd)
 		}
-		d.Fatalf(t, "unknown command %q", d.Cmd)
 		return ""
 	})
 }
@@ -131,8 +128,7 @@ func (f *fixture) place(t *testing.T, d *datadriven.TestData) string {
 			d.Fatalf(t, "unknown argument %q", arg.Key)
 		}
 	}
-	result, reason := placement.Place(f.rules, req, f.tree)
-	return show(result, reason)
+	return show(placement.Place(f.rules, req, f.tree))
 }
 
 func show(result placement.Result, reason reasons.Reason) string {
@@ -198,21 +194,15 @@ func (tr tree) MaySubmit(path, user string, groups []string) bool {
 const operators = "testdata/operators"
 
 func TestOperators(t *testing.T) {
-	everybody := config.ACL{Everybody: true}
+	leaf := queue{QueueInfo: placement.QueueInfo{Leaf: true}}
 	queues := tree{
-		"root":           {Submit: everybody},
-		"root.spark":     {},
-		"root.spark.etl": {QueueInfo: placement.QueueInfo{Leaf: true}},
-		"root.ray":       {QueueInfo: placement.QueueInfo{Leaf: true}},
-		"root.flink":     {QueueInfo: placement.QueueInfo{Leaf: true}},
+		"root": {Submit: config.ACL{Everybody: true}}, "root.spark": {}, "root.spark.etl": leaf, "root.ray": leaf, "root.flink": leaf,
 	}
 	var wanted map[string][]struct{ Pod, Queue, Application, User, Gang string }
 	text := expect.Get(os.ReadFile(filepath.Join(operators, "wanted.yaml")))(t)
 	expect.OK(t, yaml.UnmarshalStrict(text, &wanted))
-	files, err := filepath.Glob(operators + "/*.yaml")
-	if err != nil || len(files) != len(wanted)+1 {
-		t.Fatalf("%d files and %d of them wanted: %v", len(files), len(wanted), err)
-	}
+	files := expect.Get(filepath.Glob(operators + "/*.yaml"))(t)
+	expect.Same(t, "files, with that of what is wanted", len(wanted)+1, len(files))
 	for file, wants := range wanted {
 		pods := readPods(t, file)
 		var named []string
