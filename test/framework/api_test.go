@@ -24,20 +24,17 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// podAPI is the pods of an API server. It replaces the tracker of client-go's fake
-// clientset for pods only, because that tracker cannot bind, and its watches fail after
-// 100 events that were not read.
+// podAPI is the pods of an API server. It replaces the tracker of client-go's fake clientset for pods
+// only, because that tracker cannot bind, and its watches fail after 100 events that were not read.
 type podAPI struct {
 	mu     sync.Mutex
 	pods   map[string]*corev1.Pod // by name; all are of one namespace
 	events []watch.Event          // all events so far; resource version i+1 is events[i]
 	more   chan struct{}          // closed and replaced with every event
 
-	// apart makes lists be decoded from bytes, so that readers share no memory with the
-	// API server.
+	// apart makes lists be decoded from bytes, so that readers share no memory with the API server.
 	apart bool
-	// stays, if set, tells whether a pod that is being deleted stays for its grace
-	// period.
+	// stays, if set, tells whether a pod that is being deleted stays for its grace period.
 	stays func(pod *corev1.Pod) bool
 	// patched, if set, gets patched pods before any watcher.
 	patched func(pod *corev1.Pod)
@@ -54,8 +51,7 @@ func newPodAPI(client *fake.Clientset) *podAPI {
 }
 
 func (a *podAPI) react(action clienttesting.Action) (bool, runtime.Object, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer holding(&a.mu)()
 	switch action := action.(type) {
 	case clienttesting.CreateActionImpl:
 		if binding, ok := action.Object.(*corev1.Binding); ok {
@@ -197,8 +193,7 @@ func (a *podAPI) remove(name string) error {
 // create adds pods, as a client would.
 func (a *podAPI) create(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer holding(&a.mu)()
 	for _, pod := range pods {
 		expect.That(t, a.pods[pod.Name] == nil, "pod %s exists already", pod.Name)
 		a.put(pod.DeepCopy(), watch.Added)
@@ -208,8 +203,7 @@ func (a *podAPI) create(t testing.TB, pods ...*corev1.Pod) {
 // delete removes pods at once, as with a grace period of 0.
 func (a *podAPI) delete(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer holding(&a.mu)()
 	for _, pod := range pods {
 		expect.OK(t, a.remove(pod.Name))
 	}
@@ -217,8 +211,7 @@ func (a *podAPI) delete(t testing.TB, pods ...*corev1.Pod) {
 
 // pod returns the current version of a pod; nil when it is gone.
 func (a *podAPI) pod(name string) *corev1.Pod {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer holding(&a.mu)()
 	return a.pods[name]
 }
 

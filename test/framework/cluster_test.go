@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -260,6 +261,12 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 		app.SetLeader(leader.Always())
 		f(t)
 	})
+}
+
+// holding takes a lock: defer holding(&a.mu)() holds it until the end of a function.
+func holding(mu *sync.Mutex) (release func()) {
+	mu.Lock()
+	return mu.Unlock
 }
 
 // end stops the scheduler of a bubble.

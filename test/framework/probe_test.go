@@ -12,9 +12,8 @@ import (
 
 const probeName = "Probe"
 
-// probe is a plugin that observes: it counts the cycles of every pod and reports every
-// pod that got a node. It is called in the scheduling goroutine, so to the scheduler its
-// work takes no time.
+// probe is a plugin that observes: it counts the cycles of every pod and reports every pod that got a
+// node. It is called in the scheduling goroutine, so to the scheduler its work takes no time.
 type probe struct {
 	// reserved, if set, gets every managed pod that got a node.
 	reserved func(pod *corev1.Pod)
@@ -30,9 +29,7 @@ var (
 	_ fwk.EnqueueExtensions = &probe{}
 )
 
-func newProbe() *probe {
-	return &probe{cycles: map[types.UID]int{}}
-}
+func newProbe() *probe { return &probe{cycles: map[types.UID]int{}} }
 
 func (*probe) Name() string { return probeName }
 
@@ -59,15 +56,13 @@ func (*probe) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
 
 // cyclesOf returns the number of cycles of the pod.
 func (p *probe) cyclesOf(pod *corev1.Pod) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer holding(&p.mu)()
 	return p.cycles[pod.UID]
 }
 
 // allCycles returns the number of all cycles.
 func (p *probe) allCycles() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer holding(&p.mu)()
 	return p.all
 }
 

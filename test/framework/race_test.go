@@ -2,6 +2,5 @@
 
 package framework_test
 
-// raceDetector makes everything several times slower; the largest tests are
-// smaller with it.
+// raceDetector makes everything several times slower; the largest tests are smaller with it.
 const raceDetector = true

@@ -75,8 +75,7 @@ func find(known map[string]metric, series string) (metric, bool) {
 	return metric{}, false
 }
 
-// check returns what is wrong with an expression; value tells whether a label may have a
-// value.
+// check returns what is wrong with an expression; value tells whether a label may have a value.
 func check(known map[string]metric, expr string, value func(string) bool) error {
 	parsed, err := parser.ParseExpr(expr)
 	if err != nil {

@@ -1,9 +1,18 @@
 package simulation_test
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
+	"net/http"
+	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,21 +22,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 )
 
 // object is any API object.
 type object interface {
 	metav1.Object
-	runtime.Object
+	kruntime.Object
 }
 
 // apiServer is an API server in memory: a few maps, and the list of all changes to them.
@@ -63,8 +77,8 @@ type kind struct {
 	resource  schema.GroupResource
 	objects   map[types.NamespacedName]object
 	events    []happened
-	compacted int64          // the version up to which changes are forgotten
-	list      runtime.Object // empty
+	compacted int64           // the version up to which changes are forgotten
+	list      kruntime.Object // empty
 }
 
 // happened is one change of one object. New is nil after a deletion, old at a creation.
@@ -86,7 +100,7 @@ func newAPIServer() *apiServer {
 }
 
 // define adds a kind; list is an empty list of it.
-func (a *apiServer) define(group, resource string, list runtime.Object) *kind {
+func (a *apiServer) define(group, resource string, list kruntime.Object) *kind {
 	k := &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
 	a.kinds = append(a.kinds, k)
 	return k
@@ -155,9 +169,14 @@ func (a *apiServer) wake() {
 	a.more = make(chan struct{})
 }
 
+// holding takes a lock: defer holding(&a.mu)() holds it until the end of a function.
+func holding(mu *sync.Mutex) (release func()) {
+	mu.Lock()
+	return mu.Unlock
+}
+
 func (a *apiServer) locked(do func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer holding(&a.mu)()
 	do()
 }
 
@@ -185,10 +204,9 @@ func sees(fieldSelector string, o object) bool {
 var ended = informer.Ended
 
 // listed returns all objects of a kind that match a selector.
-func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (runtime.Object, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var items []runtime.Object
+func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (kruntime.Object, error) {
+	defer holding(&a.mu)()
+	var items []kruntime.Object
 	for _, o := range sorted(k.objects) {
 		if (namespace == "" || o.GetNamespace() == namespace) && sees(fieldSelector, o) {
 			items = append(items, o)
@@ -280,9 +298,7 @@ func (a *apiServer) editPod(pod *corev1.Pod, change func(p *corev1.Pod)) {
 }
 
 // graceOf is the grace period of a pod in seconds.
-func graceOf(pod *corev1.Pod) int64 {
-	return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
-}
+func graceOf(pod *corev1.Pod) int64 { return ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0) }
 
 // deleteWithin does what a DELETE with a grace period does: a running pod gets that. A second one
 // shortens the grace period, which began with the first one.
@@ -326,4 +342,335 @@ func (a *apiServer) surprised(in *instance, what string, since int64) bool {
 		}
 	}
 	return false
+}
+
+// stream is one watch of one scheduler.
+type stream struct {
+	of                       *instance
+	kind                     *kind
+	namespace, fieldSelector string
+	watcher                  *watch.ProxyWatcher
+	out                      chan watch.Event
+	next                     int   // index of the next event
+	told                     int64 // version up to which all events were sent, or need not be
+
+	// Faults of the stream: late delays all events; again repeats the last event once;
+	// cut ends the watch.
+	late, again, cut bool
+	last             *watch.Event
+}
+
+// watch opens a stream from a version.
+func (a *apiServer) watch(of *instance, k *kind, namespace string, o metav1.ListOptions) (watch.Interface, error) {
+	defer holding(&a.mu)()
+	from := a.rv
+	if o.ResourceVersion != "" {
+		var err error
+		if from, err = strconv.ParseInt(o.ResourceVersion, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	if from < k.compacted {
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	}
+	s := &stream{of: of, kind: k, namespace: namespace, fieldSelector: o.FieldSelector, out: make(chan watch.Event), told: from}
+	for s.next = len(k.events); s.next > 0 && k.events[s.next-1].rv > from; s.next-- {
+	}
+	s.watcher = watch.NewProxyWatcher(s.out)
+	s.late = of.deaf[k]
+	a.streams = append(a.streams, s)
+	go a.serve(s)
+	return s.watcher, nil
+}
+
+// serve feeds a stream until it is cut or its listener is gone.
+func (a *apiServer) serve(s *stream) {
+	defer close(s.out)
+	defer a.forget(s)
+	for {
+		event, ok, more := a.nextOf(s)
+		if more == nil {
+			return
+		}
+		if !ok {
+			select {
+			case <-more:
+			case <-s.watcher.StopChan():
+				return
+			}
+			continue
+		}
+		select {
+		case s.out <- event:
+		case <-s.watcher.StopChan():
+			return
+		}
+	}
+}
+
+// nextOf returns the next event of a stream. Without one it returns a channel to wait
+// for; nil when the stream is over.
+func (a *apiServer) nextOf(s *stream) (event watch.Event, ok bool, more chan struct{}) {
+	defer holding(&a.mu)()
+	if s.cut || s.of.dead.Load() {
+		return event, false, nil
+	}
+	if s.late {
+		return event, false, a.more
+	}
+	if s.again && s.last != nil {
+		s.again = false
+		return *s.last, true, a.more
+	}
+	for s.next < len(s.kind.events) {
+		h := s.kind.events[s.next]
+		s.next++
+		if event, ok := h.seen(s.namespace, s.fieldSelector); ok {
+			s.last = &event
+			return event, true, a.more
+		}
+	}
+	s.told = a.rv
+	return event, false, a.more
+}
+
+func (a *apiServer) forget(s *stream) {
+	defer holding(&a.mu)()
+	a.streams = slices.DeleteFunc(a.streams, func(o *stream) bool { return o == s })
+}
+
+// knows returns the version up to which a scheduler has seen a kind in all its watches of it. It is 0
+// while one of them is missing, because the time of the gap is unknown. The caller holds the lock.
+func (a *apiServer) knows(of *instance, k *kind) int64 {
+	told, missing := int64(math.MaxInt64), 1
+	switch k {
+	case a.configs:
+		missing = 2 // each ConfigMap has its own watch
+	case a.groups:
+		missing = groupWatches
+	}
+	for _, s := range a.streams {
+		if s.of == of && s.kind == k {
+			told = min(told, s.told)
+			missing--
+		}
+	}
+	if missing > 0 {
+		return 0
+	}
+	return told
+}
+
+var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+
+const leaseName = "paddock-scheduler"
+
+// lease is the object by which schedulers elect a leader.
+type lease struct {
+	mu      sync.Mutex
+	version int
+	record  *resourcelock.LeaderElectionRecord
+	written time.Time
+}
+
+// leaseLock is one scheduler's access to the lease.
+type leaseLock struct {
+	lease *lease
+	in    *instance
+	seen  int // version that was last read, 0 for none
+}
+
+func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	var found *resourcelock.LeaderElectionRecord
+	version := 0
+	err := l.call(ctx, "get", func() error {
+		if l.lease.record == nil {
+			return apierrors.NewNotFound(leases, leaseName)
+		}
+		record := *l.lease.record
+		found, version = &record, l.lease.version
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	l.seen = version
+	raw, err := json.Marshal(found)
+	return found, raw, err
+}
+
+func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, "create", record)
+}
+
+func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, "update", record)
+}
+
+// write writes the lease if it has not changed since it was read. That may take effect although the
+// client gets an error or no answer. Then the version that it saw is not the current one.
+func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord) error {
+	version := 0
+	err := l.call(ctx, verb, func() error {
+		if l.lease.version != l.seen || l.in.sim.bug == bugVacant && record.LeaderTransitions > 0 {
+			return apierrors.NewConflict(leases, leaseName, errors.New("another process has written it"))
+		}
+		l.lease.version++
+		l.lease.record, version, l.lease.written = &record, l.lease.version, time.Now()
+		return nil
+	})
+	if err == nil {
+		l.seen = version
+	}
+	return err
+}
+
+// call accesses the lease, unless the call fails before.
+func (l *leaseLock) call(ctx context.Context, verb string, do func() error) error {
+	return l.in.call(ctx, verb, leaseName, func() error {
+		if l.in.dead.Load() || l.in.isolated.Load() {
+			return errDead
+		}
+		defer holding(&l.lease.mu)()
+		return do()
+	})
+}
+
+func (*leaseLock) RecordEvent(string) {}
+func (l *leaseLock) Identity() string { return l.in.name }
+func (*leaseLock) Describe() string   { return "lease" }
+
+// Readers of PodGroups make their own clients from an address and a transport. This is
+// the transport: it answers within the process, and fails as other calls do.
+
+// groupWatches is how many watches of PodGroups a process has: upstream's plugin, ours
+// and the scheduler's queue have one each.
+const groupWatches = 3
+
+func (in *instance) restConfig() *rest.Config {
+	return &rest.Config{Host: "http://simulated", QPS: -1, Transport: transport{in}}
+}
+
+type transport struct{ in *instance }
+
+var podGroupsPath = "/apis/" + v1alpha1.SchemeGroupVersion.String()
+
+// RoundTrip answers the requests of PodGroup clients.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	switch {
+	case r.Method != http.MethodGet:
+		return nil, fmt.Errorf("this API server does not know %s %s", r.Method, r.URL)
+	case r.URL.Path == "/api":
+		return answer(&metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}})
+	case r.URL.Path == "/apis":
+		version := metav1.GroupVersionForDiscovery{GroupVersion: v1alpha1.SchemeGroupVersion.String(), Version: v1alpha1.SchemeGroupVersion.Version}
+		return answer(&metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{
+			{Name: v1alpha1.SchemeGroupVersion.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version},
+		}})
+	case r.URL.Path == podGroupsPath:
+		return answer(&metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v1alpha1.SchemeGroupVersion.String(),
+			APIResources: []metav1.APIResource{{Name: "podgroups", SingularName: "podgroup", Namespaced: true, Kind: "PodGroup", Verbs: metav1.Verbs{"list", "watch"}}},
+		})
+	case r.URL.Path != podGroupsPath+"/podgroups":
+		return refused(apierrors.NewNotFound(t.in.api.groups.resource, r.URL.Path))
+	case query.Get("sendInitialEvents") != "":
+		return refused(apierrors.NewBadRequest("this API server lists, and watches then"))
+	case query.Get("watch") != "":
+		return t.watch(r, metav1.ListOptions{ResourceVersion: query.Get("resourceVersion"), FieldSelector: query.Get("fieldSelector")})
+	}
+	list, err := t.list(r.Context())
+	if err != nil {
+		return refused(err)
+	}
+	return answer(t.in.sim.groupWrongly(list))
+}
+
+// list lists PodGroups. A dead process gets an answer at once, because upstream's plugin blocks the
+// informer of pods until its first list succeeds, and ignores the end of its context.
+func (t transport) list(ctx context.Context) (kruntime.Object, error) {
+	if t.in.dead.Load() {
+		return t.in.api.listed(t.in.api.groups, "", "")
+	}
+	return reader[*v1alpha1.PodGroupList]{t.in, t.in.api.groups, ""}.List(ctx, metav1.ListOptions{})
+}
+
+// watch opens a watch and writes its events as they come.
+func (t transport) watch(r *http.Request, o metav1.ListOptions) (*http.Response, error) {
+	w, err := reader[*v1alpha1.PodGroupList]{t.in, t.in.api.groups, ""}.Watch(r.Context(), o)
+	if err != nil {
+		return refused(err)
+	}
+	body, to := io.Pipe()
+	go func() {
+		defer w.Stop()
+		for {
+			select {
+			case <-r.Context().Done():
+				_ = to.CloseWithError(r.Context().Err())
+				return
+			case event, ok := <-w.ResultChan():
+				if !ok || writeEvent(to, event.Type, t.in.sim.groupWrongly(event.Object)) != nil {
+					_ = to.Close()
+					return
+				}
+			}
+		}
+	}()
+	return response(http.StatusOK, body), nil
+}
+
+func writeEvent(to io.Writer, kind watch.EventType, o kruntime.Object) error {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(to).Encode(metav1.WatchEvent{Type: string(kind), Object: kruntime.RawExtension{Raw: raw}})
+}
+
+func answer(o any) (*http.Response, error) {
+	raw, err := json.Marshal(o)
+	return response(http.StatusOK, io.NopCloser(bytes.NewReader(raw))), err
+}
+
+// refused turns an error into an answer; an error that is no answer is returned as a network error.
+func refused(err error) (*http.Response, error) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil, err
+	}
+	says := status.Status()
+	says.Kind, says.APIVersion = "Status", "v1"
+	raw, err := json.Marshal(says)
+	return response(int(says.Code), io.NopCloser(bytes.NewReader(raw))), err
+}
+
+func response(code int, body io.ReadCloser) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": []string{kruntime.ContentTypeJSON}}, Body: body, ContentLength: -1,
+	}
+}
+
+// Upstream's plugin has two caches, each with a goroutine that goes on until the garbage collector ends
+// it. The collector is not in the bubble, where time is virtual, and may not touch its channels.
+
+// janitor is the private type of go-cache.
+type janitor struct {
+	interval time.Duration
+	stop     chan bool
+}
+
+// janitors removes the finalizers that would end a plugin's janitors; the caller has to end them.
+func janitors(plugin *podgroups.Plugin) []*janitor {
+	theirs := reflect.ValueOf(plugin).Elem().FieldByName("upstream").Elem()
+	manager := theirs.Elem().FieldByName("pgMgr").Elem().Elem()
+	var out []*janitor
+	for _, field := range []string{"permittedPG", "backedOffPG"} {
+		kept := manager.FieldByName(field)
+		runtime.SetFinalizer((*byte)(kept.UnsafePointer()), nil) // of the object that begins there
+		out = append(out, (*janitor)(kept.Elem().FieldByName("cache").Elem().FieldByName("janitor").UnsafePointer()))
+	}
+	return out
 }

@@ -405,14 +405,11 @@ func (w *interceptor) standStill() {
 	}
 	var other sync.Mutex
 	go func() {
-		other.Lock()
-		defer other.Unlock()
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		defer holding(&other)()
+		defer holding(&w.mu)()
 	}()
 	runtime.Gosched()
-	other.Lock()
-	defer other.Unlock()
+	defer holding(&other)()
 }
 
 var anyLimits = regexp.MustCompile(` *limits: .*\n`)

@@ -167,8 +167,7 @@ type (
 // change changes the current version of an object.
 func change[O object, L any](ctx context.Context, r reader[L], verb, name string, do func(o O) error) error {
 	return r.in.call(ctx, verb, name, func() error {
-		r.in.api.mu.Lock()
-		defer r.in.api.mu.Unlock()
+		defer holding(&r.in.api.mu)()
 		o, there := r.kind.objects[types.NamespacedName{Namespace: r.namespace, Name: name}].(O)
 		if !there {
 			return apierrors.NewNotFound(r.kind.resource, name)

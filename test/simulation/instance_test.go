@@ -205,8 +205,7 @@ func (in *instance) die() {
 
 // crashes tells whether the process dies at this write.
 func (in *instance) crashes(after bool) bool {
-	in.api.mu.Lock()
-	defer in.api.mu.Unlock()
+	defer holding(&in.api.mu)()
 	if in.crashIn == 0 || in.crashAfter != after {
 		return false
 	}
@@ -231,8 +230,7 @@ func (in *instance) mayWrite(ours bool, what, name string) {
 // process gives the lease away, a write that it sent before may be on its way.
 func (in *instance) leads() bool {
 	l := &in.api.lease
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer holding(&l.mu)()
 	if l.record != nil && l.record.HolderIdentity == "" {
 		return time.Since(l.written) == 0
 	}
@@ -359,8 +357,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 }
 
 func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	w.in.interceptor.mu.Lock()
-	defer w.in.interceptor.mu.Unlock()
+	defer holding(&w.in.interceptor.mu)()
 	holds, spec := w.in.interceptor.Holds(), w.in.interceptor.Spec()
 	waited := w.in.interceptor.waitForRoom(pod.UID, node)
 	remember := w.in.interceptor.forgetWrongly(waited)
@@ -385,8 +382,7 @@ func (w *watchedReservation) reserve(ctx context.Context, state fwk.CycleState, 
 }
 
 func (w *watchedReservation) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) {
-	w.in.interceptor.mu.Lock()
-	defer w.in.interceptor.mu.Unlock()
+	defer holding(&w.in.interceptor.mu)()
 	w.in.interceptor.unreserved(pod)
 	w.in.sim.logf("%s takes the place of %s back", w.in.name, pod.Name)
 	if w.in.sim.bug == bugNoUnreserve {

@@ -99,8 +99,7 @@ func (w *interceptor) lockAll() (unlock func()) {
 }
 
 func (w *interceptor) Upsert(p objects.Pod, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	w.judgeOwner(&p)
 	w.told++
 	told := p
@@ -167,8 +166,7 @@ func (w *interceptor) noteWent(uid types.UID) {
 }
 
 func (w *interceptor) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	w.told++
 	if old, known := w.nodes[name]; !known || !old.Equal(allocatable) {
 		w.resetNodeBound(name, now)
@@ -182,8 +180,7 @@ func (w *interceptor) UpsertNode(name string, allocatable resources.Vector, now 
 }
 
 func (w *interceptor) SetNodeSchedulable(name string, ok bool, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	w.told++
 	if ok && w.cordoned[name] {
 		w.resetNodeBound(name, now)
@@ -193,8 +190,7 @@ func (w *interceptor) SetNodeSchedulable(name string, ok bool, now time.Time) {
 }
 
 func (w *interceptor) DeleteNode(name string, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	delete(w.nodes, name)
 	w.told++
 	delete(w.cordoned, name)
@@ -223,8 +219,7 @@ func (w *interceptor) UpsertBudget(b objects.Budget, now time.Time) {
 }
 
 func (w *interceptor) DeleteBudget(namespace, name string, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	delete(w.budgets, namespace+"/"+name)
 	w.told++
 	w.guardedAt = now
@@ -255,8 +250,7 @@ func (w *interceptor) TakeWork() []output.Work {
 // Commit judges the plan that the store commits.
 func (w *interceptor) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]output.Victim, reasons.Reason) {
 	minMember := onlyMember(w.in.sim.minMembers(asker))
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	w.minMember = minMember
 	spec := w.Spec()
 	before, held := w.Holds().Of(asker)

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -19,6 +21,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -188,8 +191,7 @@ func (w *interceptor) waitBefore(ask *objects.Pod, node string) (sum resources.V
 // waitWrongly has a pod wait for the same room as another one of its queue.
 func (in *instance) waitWrongly(pod *corev1.Pod, status *fwk.Status) *fwk.Status {
 	w := in.interceptor
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	ask, pending := w.pendingPod(pod.UID)
 	if in.sim.bug != bugCrowdWaits || !pending {
 		return status
@@ -422,4 +424,416 @@ func (w *interceptor) judgeRequired(ask *objects.Pod, hold *reservations.Hold, g
 		}
 	}
 	return nil
+}
+
+// The laws are judged for all missing pods of a PodGroup where these pods are known from outside: the
+// PodGroup always had the same minMember, and it has exactly as many other members as it lacks.
+
+// minMembers are the minMembers that the PodGroup of a pod has had since its creation, and 0 for each
+// time when it was deleted; none if it or the pod does not exist.
+func (s *simulation) minMembers(uid types.UID) []int {
+	if !s.settings.groups {
+		return nil
+	}
+	defer holding(&s.api.mu)()
+	if pod := s.api.podOf(uid); pod != nil {
+		return s.minMembersSince(groupOf(pod), 0)
+	}
+	return nil
+}
+
+// minMembersSince are the same of a PodGroup from a version on. The caller holds the lock.
+func (s *simulation) minMembersSince(name types.NamespacedName, since int64) (had []int) {
+	for _, h := range s.api.groups.events {
+		g, there := h.new.(*v1alpha1.PodGroup)
+		switch of := cmp.Or[object](h.new, h.old); {
+		case nameOf(of) != name:
+			continue
+		case h.rv <= since:
+			had = nil
+		}
+		if !there {
+			had = append(had, 0)
+		} else {
+			had = append(had, int(g.Spec.MinMember))
+		}
+	}
+	return had
+}
+
+// onlyMember is the minMember if there was no other; otherwise 0.
+func onlyMember(had []int) int {
+	if had = slices.Compact(had); len(had) == 1 {
+		return had[0]
+	}
+	return 0
+}
+
+// leastMember is the smallest minMember: a process may not know a later one yet. It is 0 if the PodGroup
+// never existed.
+func leastMember(had []int) (least int) {
+	for _, n := range had {
+		if n > 0 {
+			least = min(cmp.Or(least, n), n)
+		}
+	}
+	return least
+}
+
+// group returns the pods that have to start together with an asker; nil if they are not
+// known. The snapshot already has its nodes.
+func (p *portrait) group(ask *objects.Pod, minMember int, snapshot *planner.Snapshot) *planner.Group {
+	name := ask.Labels[objects.PodGroupLabel]
+	if name == "" || minMember == 0 {
+		return nil
+	}
+	g := &planner.Group{Name: ask.Namespace + "/" + name}
+	lack := minMember - 1
+	for uid, m := range p.pods {
+		if uid == ask.UID || m.Foreign || m.Namespace != ask.Namespace || m.Labels[objects.PodGroupLabel] != name {
+			continue
+		}
+		_, waits := p.pendingPod(uid)
+		if holds := slices.ContainsFunc(p.holds, func(h reservations.Hold) bool { return h.Asker == uid }); !waits || holds {
+			lack--
+			continue
+		}
+		leaf, ok := p.leafOf(&m)
+		if !ok || m.Gated || m.Deleting {
+			return nil
+		}
+		request := amounts(m.Request)
+		g.Members = append(g.Members, string(uid))
+		g.Shares = append(g.Shares, planner.Share{Leaf: leaf, Request: request, Least: request})
+	}
+	if len(g.Members) == 0 || len(g.Members) != lack {
+		return nil
+	}
+	var free resources.Vector
+	for _, n := range snapshot.Nodes {
+		if !p.cordoned[n.Name] {
+			free = free.Add(p.freeFor(n.Name, ask.UID).Floor0())
+		}
+	}
+	g.Free = amounts(free)
+	return g
+}
+
+// freeFor returns the free room of a node for an asker beside the holds of all others.
+func (p *portrait) freeFor(name string, asker types.UID) resources.Vector {
+	free := p.nodes[name]
+	for _, m := range p.mirror() {
+		if m.Node == name && !p.leaves(&m) {
+			free = free.Sub(m.Request)
+		}
+	}
+	for i := range p.holds {
+		if h := &p.holds[i]; h.Node == name && h.Asker != asker {
+			if _, pending := p.pendingPod(h.Asker); pending {
+				free = free.Sub(h.Request)
+			}
+		}
+	}
+	return free
+}
+
+// Originators are preempted only where no other pods of equal harm would do. Of all plans
+// without one, only those are tried that free as much of the same node by at most three
+// pods that are not protected in any way.
+
+// judgeChoice finds a new plan that takes originators although other pods would do. The caller holds mu.
+func (w *interceptor) judgeChoice(h *reservations.Hold) {
+	ask, waits := w.pendingPod(h.Asker)
+	if h.NodeBound || len(h.Chosen) == 0 || !waits || w.apart(&ask) {
+		return
+	}
+	for _, p := range w.pods {
+		if p.RequiredNode == h.Node && p.Node == "" {
+			return // another plan may make room that this pod has first (D0)
+		}
+	}
+	var takes resources.Vector
+	var others []types.UID
+	led := ""
+	for _, m := range w.mirror() {
+		switch {
+		case m.Node != h.Node:
+		case slices.Contains(h.Chosen, m.UID):
+			takes = takes.Add(m.Request)
+			if !m.Deleting && w.mustLead(&m.Pod, true) && w.mustLead(&m.Pod, false) { // one that its owner deleted leads no more
+				led = m.Name
+			}
+		case !m.binding && w.tooLarge[m.UID].IsZero() && w.isHarmless(&m.Pod): // no victim while a refusal of its delete is fresh
+			others = append(others, m.UID)
+		}
+	}
+	if led == "" {
+		return
+	}
+	snapshot, d, err := w.snapshot(&ask, h, nil, nil, w.Spec())
+	if err != nil {
+		return
+	}
+	w.in.sim.count(originated)
+	for _, set := range subsets(others, 3) {
+		d.Victims = nil
+		var frees resources.Vector
+		for _, n := range snapshot.Nodes {
+			for _, v := range n.Pods {
+				if n.Name == h.Node && slices.Contains(set, types.UID(v.UID)) {
+					d.Victims = append(d.Victims, planner.Victim{Pod: v, Node: n.Name})
+					frees = frees.Add(w.pods[types.UID(v.UID)].Request)
+				}
+			}
+		}
+		if frees.Covers(takes) && judge.Lawful(snapshot, d, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee}) == nil {
+			w.in.sim.fault("%s chooses originator %s for %s on %s, and without it there is a lawful plan: %v", w.in.name, led, ask.Name, h.Node, d)
+			return
+		}
+	}
+}
+
+// subsets returns the sets of at most so many of the given pods, without the empty one.
+func subsets(of []types.UID, most int) [][]types.UID {
+	var out [][]types.UID
+	if most == 0 {
+		return nil
+	}
+	for i, uid := range of {
+		out = append(out, []types.UID{uid})
+		for _, rest := range subsets(of[i+1:], most-1) {
+			out = append(out, append(rest, uid))
+		}
+	}
+	return out
+}
+
+// mustLead tells whether a pod is an originator of its application. Some pods may be of no
+// application, and count if doubtful is true. The caller holds mu.
+func (w *interceptor) mustLead(p *objects.Pod, doubtful bool) bool {
+	rank, living := w.rank(p), 0
+	for _, other := range w.pods {
+		none := other.Gated && other.Node == "" || w.Explain(other.UID).Code == reasons.TooManyResourceTypes // it may be of no application
+		if other.Foreign || other.Deleting || appOf(&other) != appOf(p) || none && !doubtful {
+			continue
+		}
+		living++
+		if r := w.rank(&other); r < rank || r == rank && rank == byAge && other.Created.Unix() < p.Created.Unix() {
+			return false
+		}
+	}
+	return rank < byAge || rank == byAge && living > 1
+}
+
+// byAge is the rank of the pods of which the oldest are originators.
+const byAge = 3
+
+// rank is the rank of a pod among those of its application, by what it says, by its role,
+// and by the pods that it owns.
+func (w *interceptor) rank(p *objects.Pod) int {
+	owns := func() bool {
+		for _, other := range w.pods {
+			if !other.Foreign && !other.Deleting && appOf(&other) == appOf(p) && slices.Contains(other.Owners, p.UID) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case p.Originator == objects.OriginatorYes:
+		return 0
+	case p.Originator == objects.OriginatorByRole:
+		return 1
+	case p.Originator == objects.OriginatorNo:
+		return byAge + 1
+	case owns():
+		return 2
+	}
+	return byAge
+}
+
+// isHarmless tells whether a pod is no originator, has not opted out, and no budget covers
+// it. The caller holds mu.
+func (w *interceptor) isHarmless(p *objects.Pod) bool {
+	if p.Foreign || p.Deleting || p.OptOut == objects.OptOutYes || p.OptOut == objects.OptOutUnsaid && p.Class != "" || w.mustLead(p, true) || w.mustLead(p, false) {
+		return false
+	}
+	for _, b := range w.budgets {
+		if b.Namespace == p.Namespace && (b.Matches == nil || b.Matches(p.Labels)) {
+			return false
+		}
+	}
+	return true
+}
+
+// judgeHoldTimes finds a hold that is over and does not end. Its time counts from its begin, and if pods
+// were chosen for it again from when they are told to go, and from when a pod that it waits for is gone
+// or has lost its place; that of members of a PodGroup from the last of them, which may be at Permit. It
+// is over two time-outs after its begin in any case, or after that of the first of the PodGroup. A
+// process that has no configuration in force yet ends no hold: the time counts from when it has one.
+// Processes are not judged that may have been without the lease. The caller holds the lock of the API
+// server.
+func (w *interceptor) judgeHoldTimes() {
+	defer holding(&w.mu)()
+	s, now := w.in.sim, time.Now()
+	if s.elects || w.in.dead.Load() {
+		return
+	}
+	if !w.in.store().Ready() {
+		clear(w.begun)
+		return
+	}
+	// By PodGroup, or by pod:
+	last := map[types.NamespacedName]time.Time{}  // from when its holds count
+	first := map[types.NamespacedName]time.Time{} // when the first of them began
+	left := map[types.NamespacedName]time.Time{}  // when a holder last lost its place
+	var holds []reservations.Hold
+	for _, h := range w.Holds().All() {
+		key := begin{h.Asker, h.Since}
+		if w.begun[key].IsZero() {
+			w.begun[key] = now
+		}
+		if asker, known := w.pods[h.Asker]; !known || asker.Node != "" {
+			continue
+		}
+		if _, pending := w.pendingPod(h.Asker); pending && !w.isLodged(h.Asker) {
+			w.judgeNodeRefuses(&h, key, now)
+			holds = append(holds, h)
+		}
+		from := w.begun[key]
+		if h.NodeBound {
+			from = from.Add(time.Duration(s.settings.startDelay) * time.Second)
+		}
+		group := w.timedWith(h.Asker)
+		if at, ok := first[group]; !ok || from.Before(at) {
+			first[group] = from
+		}
+		last[group] = latest(last[group], from)
+		if at := w.committed[h.Asker]; len(h.Chosen) > 0 || !at.IsZero() { // otherwise no pod was told to go
+			last[group] = latest(last[group], at, w.wentAt[h.Asker])
+		}
+		left[group] = latest(left[group], w.leftAt[h.Asker])
+	}
+	for _, h := range holds {
+		group := w.timedWith(h.Asker)
+		due := last[group]
+		if most := first[group].Add(s.timeout(group)); most.Before(due) {
+			due = most
+		}
+		due = latest(due.Add(s.timeout(group)), left[group]) // it kept its hold while it had a place
+		if over := now.Sub(due); over > time.Second {
+			s.fault("%s holds node %s for longer than it may for %s, which counts with %s: for %v, %v too long", w.in.name, h.Node, h.Name, group, now.Sub(h.Since), over)
+		}
+	}
+	w.judgeOwnTimes(holds, now)
+}
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+
+// judgeTimedOut finds holds of a PodGroup that time out before the one of its last member may:
+// a time-out from the begin of that, or two from the begin of the first. Once the PodGroup has started
+// each hold has its own time.
+func (w *interceptor) judgeTimedOut(work []output.Work) {
+	var ended []reservations.Hold
+	minMembers := map[types.UID]int{}
+	for i := range work {
+		if h := work[i].Hold; work[i].Kind == output.WorkRelease && work[i].Ended == reservations.TimedOut && !h.NodeBound {
+			ended = append(ended, h)
+			minMembers[h.Asker] = leastMember(w.in.sim.minMembers(h.Asker))
+		}
+	}
+	defer holding(&w.mu)()
+	bySince := func(a, b reservations.Hold) int { return a.Since.Compare(b.Since) }
+	for _, h := range ended {
+		group, timeout := w.timedWith(h.Asker), reservationTimeout*time.Second
+		if !strings.HasPrefix(group.Name, "PodGroup ") || w.started(group, minMembers[h.Asker]) {
+			continue
+		}
+		w.in.sim.count(groupTimedOut)
+		others := func(o reservations.Hold) bool { return w.timedWith(o.Asker) != group || o.NodeBound }
+		holds := slices.DeleteFunc(slices.Concat(ended, w.Holds().All()), others)
+		first, last := slices.MinFunc(holds, bySince).Since, slices.MaxFunc(holds, bySince)
+		if early := min(last.Since.Sub(first), timeout) + timeout - time.Since(first); early > 0 {
+			w.in.sim.fault("%s lets the hold of %s time out for %s, %v too early: %s holds since %v", w.in.name, group, h.Name, early, last.Name, last.Since)
+		}
+	}
+}
+
+// judgeOwnTimes finds a node that the holds of a namespace close for longer than one time-out in
+// six while they wait for pods of that namespace (D4). The caller holds mu.
+func (w *interceptor) judgeOwnTimes(holds []reservations.Hold, now time.Time) {
+	closed, timeout := map[nodeOf]bool{}, time.Duration(w.in.sim.settings.timeout)*time.Second
+	for _, h := range holds {
+		at := nodeOf{h.Node, h.Namespace}
+		if !h.NodeBound || !slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return w.pods[uid].Namespace == h.Namespace }) {
+			continue
+		}
+		closed[at] = true
+		if o := w.ownTimes[at]; o == nil || !o.closed && now.Sub(o.began) >= 6*timeout {
+			w.ownTimes[at] = &ownTime{began: now}
+		}
+		if !w.ownTimes[at].closed {
+			w.in.sim.count(heldForOwn)
+		}
+	}
+	for at, o := range w.ownTimes {
+		if o.closed && closed[at] {
+			o.used += now.Sub(o.last)
+		}
+		o.closed, o.last = closed[at], now
+		if most := timeout + time.Second; o.used > most {
+			w.in.sim.fault("%s closes node %s for pods of namespace %s itself: for %v since %v, at most %v are allowed", w.in.name, at.node, at.namespace, o.used, o.began, most)
+		}
+	}
+}
+
+// timedWith is the PodGroup with which the hold of a pod times out, or the pod itself.
+func (w *interceptor) timedWith(asker types.UID) types.NamespacedName {
+	p := w.pods[asker]
+	if w.apart(&p) && p.RequiredNode == "" {
+		return types.NamespacedName{Namespace: p.Namespace, Name: "PodGroup " + p.Labels[objects.PodGroupLabel]}
+	}
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// started tells whether so many members of a PodGroup have a node as it needs to start; minMember 0: it
+// cannot start. The caller holds mu.
+func (w *interceptor) started(group types.NamespacedName, minMember int) bool {
+	placed := 0
+	for uid := range w.pods {
+		if x, known := w.Explanation(uid, time.Now()); known && (x.State == "Assumed" || x.State == "Bound") && w.timedWith(uid) == group {
+			placed++
+		}
+	}
+	return minMember > 0 && placed >= minMember
+}
+
+// judgeNodeRefuses finds a pod that still holds a node some time after the process has seen a
+// taint that the pod does not tolerate, or that a label which it requires is gone. A member of
+// a PodGroup that lacks others is not tried, so its hold ends with its time. A process that
+// starts tries no pod. The callers hold the lock of the API server and mu.
+func (w *interceptor) judgeNodeRefuses(h *reservations.Hold, key begin, now time.Time) {
+	n, p := w.in.sim.api.node(h.Node), w.pods[h.Asker]
+	pod := w.in.sim.api.podOf(h.Asker)
+	if n == nil || pod == nil || !refuses(n, pod) || !h.NodeBound && w.apart(&p) || !w.Ready() || !w.in.triesPods() {
+		delete(w.refused, key)
+		return
+	}
+	what := "match its label"
+	if dirty(n) {
+		what = "tolerate its taint"
+	}
+	if w.refused[key].IsZero() {
+		if w.in.sim.api.knows(w.in, w.in.sim.api.nodes) < versionOf(n) {
+			return
+		}
+		w.refused[key] = now
+	}
+	most := refusedFor * time.Second
+	if w.in.sim.trouble.Load() > 0 {
+		most = refusedInTrouble * time.Second
+	}
+	if since := now.Sub(w.refused[key]); since > most {
+		w.in.sim.fault("%s holds node %s for %s, which does not %s for %v", w.in.name, h.Node, h.Name, what, since)
+	}
 }

@@ -1,14 +1,26 @@
 package simulation_test
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // move is one random event: a kind, and three numbers for further choices.
@@ -55,8 +67,7 @@ func (s *simulation) move(m move) {
 	if s.moveProcess(m) {
 		return
 	}
-	s.api.mu.Lock()
-	defer s.api.mu.Unlock()
+	defer holding(&s.api.mu)()
 	switch {
 	case s.moveTenant(m):
 	case s.moveGroup(m):
@@ -331,3 +342,341 @@ func (s *simulation) moveProcess(m move) bool {
 	}
 	return true
 }
+
+// The cluster around the schedulers: objects, their creation, and kubelets.
+
+var namespaces = []string{"east", "west"}
+
+// build makes the objects that exist before the first scheduler starts.
+func (s *simulation) build() {
+	defer holding(&s.api.mu)()
+	for _, name := range append([]string{configNamespace}, namespaces...) {
+		s.api.put(s.api.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
+	}
+	if s.settings.hostile {
+		s.api.put(s.api.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: evil, UID: evil}})
+		for _, name := range namespaces {
+			s.putSet(name, "d")
+		}
+	}
+	s.configure(s.limit(s.chance.valid()))
+	for i := range 2 + s.chance.IntN(3) {
+		s.putNode(nodeName(i), move{a: s.chance.IntN(100), b: s.chance.IntN(100)})
+	}
+	for _, class := range []string{"low", "high"} {
+		s.api.put(s.api.classes, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: class, UID: types.UID(class)}})
+	}
+}
+
+func nodeName(i int) string { return fmt.Sprintf("n%d", i%5) }
+
+// configure writes the configuration of queues. The caller holds the lock.
+func (s *simulation) configure(d document) {
+	d = s.suited(d)
+	for _, in := range s.instances {
+		in.missed = d.spec == nil && (in.missed || s.api.knows(in, s.api.configs) < s.validAt)
+	}
+	s.document = d
+	if d.spec != nil {
+		s.lastValid, s.validAt = d, s.api.rv+1
+		for _, leaf := range leaves {
+			if q := queueOf(d.spec, leaf); q == nil || !q.Leaf {
+				s.removed[leaf], s.removed[placement.RecoveryQueue] = true, true
+			}
+		}
+	}
+	s.api.put(s.api.configs, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: configNamespace, Name: config.QueuesConfigMap, UID: "configs"},
+		Data:       map[string]string{"queues.yaml": s.configureWrongly(d)},
+	})
+	s.api.touch(nil, touchedConfig)
+}
+
+const touchedConfig = "the configuration"
+
+// putNode makes a node, or changes it. The caller holds the lock.
+func (s *simulation) putNode(name string, m move) {
+	n := s.api.node(name)
+	if n == nil {
+		n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint(name, "-", s.api.rv)), CreationTimestamp: metav1.Now(), Labels: map[string]string{corev1.LabelHostname: name, diskLabel: fastDisk}}}
+	}
+	n = n.DeepCopy()
+	n.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(int64(4+m.a%5), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(6+m.b%7)<<30, resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(int64(4+m.b/10%5), resource.DecimalSI),
+	}
+	n.Status.Capacity = n.Status.Allocatable
+	s.api.put(s.api.nodes, n)
+	s.api.touch(nil, name)
+	delete(s.lostNodes, name)
+}
+
+// newName returns a name and a UID for a pod: on request the name of the pod that was removed last, if
+// the name is still free, otherwise a new one. All watchers must have seen the removal: if a gap of a
+// watch hides it, upstream's scheduler takes the two pods for one and exits, or continues with the wrong
+// one (kubernetes#141255). The caller holds the lock.
+func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
+	s.serial++
+	var last happened // the last removal there
+	for _, h := range s.api.pods.events {
+		if h.new == nil && h.old.GetNamespace() == namespace {
+			last = h
+		}
+	}
+	missed := func(in *instance) bool { return s.api.knows(in, s.api.pods) < last.rv }
+	if again && last.old != nil && s.api.pod(nameOf(last.old)) == nil && !slices.ContainsFunc(s.instances, missed) {
+		return last.old.GetName(), types.UID(fmt.Sprintf("%s.%d", last.old.GetName(), s.serial))
+	}
+	unused := fmt.Sprintf("p%04d", s.serial)
+	return unused, types.UID(unused)
+}
+
+// newPod makes a pod as the API server stores it, without an event. The caller holds the lock.
+func (s *simulation) newPod(profile string, m move) *corev1.Pod {
+	namespace := namespaceOf(m)
+	name, uid := s.newName(namespace, m.b%3 == 0)
+	queue := leaves[[]int{0, 0, 0, 1, 2, 3, 3, 4}[m.a%8]]
+	if m.kind == "settled" {
+		queue = leaves[[]int{1, 2, 3, 3, 4, 3, 2, 1}[m.a%8]]
+	}
+	grace, priority := int64(m.b%4*m.n), int32(0)
+	if m.b%6 == 0 || profile == plain { // upstream's preemption needs some of these
+		priority = int32(m.n % 3)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: uid, CreationTimestamp: metav1.Now(),
+			Labels: map[string]string{"tier": []string{"front", "back"}[m.b/2%2]},
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: profile, Priority: &priority, TerminationGracePeriodSeconds: &grace,
+			Containers: []corev1.Container{{Name: "main", Image: "pause", Resources: corev1.ResourceRequirements{Requests: requestOf(m)}}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	s.requireLabel(pod, m)
+	if profile == managed {
+		pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, fmt.Sprintf("%s-%s-%d", pod.Namespace, queue, m.b/8%3)
+		pod.Annotations = map[string]string{}
+		if user, group := userOf(claimantPod(pod).app); s.settings.limited && user != "" {
+			pod.Annotations[placement.KeyUserInfo] = fmt.Sprintf(`{"user":%q,"groups":[%q]}`, user, cmp.Or(group, "none"))
+		}
+		switch m.b % 16 {
+		case 1:
+			pod.Annotations[informer.AllowPreemption] = "false"
+		case 2:
+			pod.Spec.PriorityClassName = "low"
+		case 3:
+			never := corev1.PreemptNever
+			pod.Spec.PreemptionPolicy = &never
+		case 4:
+			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}}
+		}
+		s.enlist(pod, m)
+	}
+	return pod
+}
+
+func requestOf(m move) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64([]int{500, 1000, 1000, 2000, 3000}[m.n%5]), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(m.a/8%3)<<30+512<<20, resource.BinarySI),
+	}
+}
+
+// daemonize makes a pod one of a DaemonSet for a random node.
+func daemonize(pod *corev1.Pod, node string, m move) {
+	priority := int32(m.n % 3)
+	delete(pod.Labels, objects.PodGroupLabel)
+	pod.Spec.Priority = &priority
+	pod.Spec.SchedulingGates = nil
+	plugintest.Daemon(pod, node)
+	pod.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+}
+
+// create adds a pod. The caller holds the lock.
+func (s *simulation) create(pod *corev1.Pod) {
+	s.tie(pod)
+	s.api.put(s.api.pods, pod)
+	if pod.Spec.NodeName != "" {
+		s.api.touch(nil, usedBy(pod)...)
+	}
+	s.logf("there is pod %s %s %s on %q %s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], pod.Spec.NodeName, pod.Labels[objects.PodGroupLabel])
+}
+
+// usedBy returns the names of the things that a pod on a node uses.
+func usedBy(pod *corev1.Pod) []string {
+	out := []string{pod.Spec.NodeName}
+	if pod.Spec.SchedulerName == managed {
+		out = append(out, ancestors(pod.Labels[placement.KeyQueue])...)
+	}
+	return out
+}
+
+// ancestors returns a queue and its ancestors without root, the lowest first.
+func ancestors(path string) []string {
+	var out []string
+	for strings.Contains(path, ".") {
+		out = append(out, path)
+		path = path[:strings.LastIndexByte(path, '.')]
+	}
+	return out
+}
+
+var requests = informer.RequestOptions{}
+
+func request(pod *corev1.Pod) resources.Vector { return informer.Requests(pod, requests) }
+
+// used returns what some pods request that have not ended. The caller holds the lock.
+func (a *apiServer) used(by func(p *corev1.Pod) bool) (sum resources.Vector) {
+	for _, o := range a.pods.objects {
+		if p := o.(*corev1.Pod); !ended(p) && by(p) {
+			sum = sum.Add(request(p))
+		}
+	}
+	return sum
+}
+
+// usedOn returns what pods use of a node. The caller holds the lock.
+func (a *apiServer) usedOn(node string) resources.Vector {
+	return a.used(func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
+}
+
+// usedBelow returns what pods use of a queue. The caller holds the lock.
+func (in *instance) usedBelow(queue string) resources.Vector {
+	return in.api.used(func(p *corev1.Pod) bool {
+		return p.Spec.SchedulerName == managed && p.Spec.NodeName != "" &&
+			slices.Contains(ancestors(in.claimant(p).queue), queue)
+	})
+}
+
+// queueOf returns a queue; nil for one that is not configured.
+func queueOf(spec *config.Spec, path string) *config.Queue {
+	q := spec.Root
+	for _, name := range strings.Split(path, ".")[1:] {
+		i := slices.IndexFunc(q.Children, func(c *config.Queue) bool { return c.Name == name })
+		if i < 0 {
+			return nil
+		}
+		q = q.Children[i]
+	}
+	return q
+}
+
+// turn makes a leaf with pods a parent, or a leaf again. The caller holds the lock.
+func (s *simulation) turn() {
+	switch {
+	case !s.settings.turns:
+	case s.unturned.spec != nil:
+		s.logf("queue c is a leaf again")
+		back := s.unturned
+		s.unturned = document{}
+		s.configure(back)
+	default:
+		s.logf("queue c is a parent now")
+		s.unturned = s.lastValid
+		s.configure(s.unturned.turned())
+	}
+}
+
+// kubelets start pods, reject pods that do not fit, and let deleted pods end.
+func (s *simulation) kubelets() {
+	defer holding(&s.api.mu)()
+	now := time.Now()
+	pods := s.api.allPods()
+	// A kubelet sees pods in the order in which they were bound.
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(s.api.boundAt[a.UID], s.api.boundAt[b.UID]) })
+	for _, pod := range pods {
+		node := pod.Spec.NodeName
+		switch {
+		case node == "" || ended(pod) && len(pod.Finalizers) > 0:
+		case s.api.node(node) == nil: // garbage collection of pods after nodes is slow
+			if since, lost := s.lostNodes[node]; !lost {
+				s.lostNodes[node] = now
+			} else if now.Sub(since) > 5*time.Second {
+				s.end1(pod)
+			}
+		case pod.DeletionTimestamp != nil && s.isStuck(pod):
+		case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Time):
+			s.end1(pod)
+		case pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil:
+			s.admit(pod)
+		}
+	}
+}
+
+// isStuck tells whether a pod does not end once it is deleted, while its node is there.
+func (s *simulation) isStuck(pod *corev1.Pod) bool {
+	return s.settings.stuck && strings.HasSuffix(pod.Name, "7") && pod.Name[len(pod.Name)-2]%2 == 0
+}
+
+func (s *simulation) end1(pod *corev1.Pod) {
+	s.api.stop(pod)
+	s.logf("pod %s is gone", pod.Name)
+}
+
+// admit starts a pod if it fits beside the pods that were started before.
+func (s *simulation) admit(pod *corev1.Pod) {
+	used := s.api.used(func(p *corev1.Pod) bool {
+		return p.Spec.NodeName == pod.Spec.NodeName && (p.Name == pod.Name || p.Status.Phase == corev1.PodRunning)
+	})
+	phase := corev1.PodRunning
+	if !informer.Allocatable(s.api.node(pod.Spec.NodeName)).Covers(used) {
+		phase = corev1.PodFailed
+		s.logf("the kubelet of %s refuses %s", pod.Spec.NodeName, pod.Name)
+	}
+	s.api.editPod(pod, func(p *corev1.Pod) {
+		if p.Status.Phase = phase; phase == corev1.PodRunning {
+			ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+			if s.settings.sickly && p.Name[len(p.Name)-1]%2 == 0 {
+				ready.Status = corev1.ConditionFalse
+			}
+			p.Status.Conditions = append(p.Status.Conditions, ready)
+		}
+	})
+}
+
+// In a seventh of the histories most pods require a label of their node, which moves
+// take away and bring back.
+
+const diskLabel, fastDisk = "disk", "fast"
+
+// requireLabel makes three of four pods of our schedulers require the label.
+func (s *simulation) requireLabel(pod *corev1.Pod, m move) {
+	if s.settings.labels && pod.Spec.SchedulerName != alien && m.a%4 > 0 {
+		s.choosy.Store(pod.UID, true)
+		pod.Spec.NodeSelector = map[string]string{diskLabel: fastDisk}
+	}
+}
+
+// relabel takes the label from a node, or brings it back.
+func relabel(n *corev1.Node) {
+	if n.Labels[diskLabel] == fastDisk {
+		n.Labels[diskLabel] = "slow"
+	} else {
+		n.Labels[diskLabel] = fastDisk
+	}
+}
+
+// selects tells whether a node has the label that a pod requires, if it does.
+func selects(pod *corev1.Pod, n *corev1.Node) bool {
+	want, requires := pod.Spec.NodeSelector[diskLabel]
+	return !requires || n.Labels[diskLabel] == want
+}
+
+// countRefused counts a hold that ended because a taint or a label of the node refuses its pod.
+func (w *interceptor) countRefused(item *output.Work) {
+	switch why := item.Reason.Text; {
+	case item.Ended != reservations.NodeUnschedulable:
+	case strings.Contains(why, "untolerated taint"):
+		w.in.sim.count(heldTainted)
+	case strings.Contains(why, "affinity/selector"):
+		w.in.sim.count(heldRelabelled)
+	}
+}
+
+// refuses tells whether a taint of an administrator, or its labels, keep a pod off a node.
+func refuses(n *corev1.Node, pod *corev1.Pod) bool { return dirty(n) || !selects(pod, n) }
+
+func (s *simulation) isChoosy(pod types.UID) bool { _, is := s.choosy.Load(pod); return is }

@@ -173,8 +173,7 @@ func (s *simulation) judgeMinMember(in *instance, pod *corev1.Pod, began map[*ki
 // place since one of them was given one. The caller holds the lock.
 func (s *simulation) membersPlaced(in *instance, uid types.UID, name types.NamespacedName) int {
 	w := in.interceptor
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer holding(&w.mu)()
 	placed := map[types.UID]bool{}
 	for _, p := range s.members(name) {
 		if p.Spec.NodeName != "" {
@@ -232,8 +231,7 @@ func (s *simulation) atPermit() bool {
 
 // atPermit returns the members of PodGroups that have places and are not bound.
 func (in *instance) atPermit() map[types.UID]bool {
-	in.interceptor.mu.Lock()
-	defer in.interceptor.mu.Unlock()
+	defer holding(&in.interceptor.mu)()
 	out := map[types.UID]bool{}
 	for _, m := range in.interceptor.mirror() {
 		if m.binding && m.Labels[objects.PodGroupLabel] != "" {
