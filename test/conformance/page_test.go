@@ -24,29 +24,19 @@ func TestPageIsWritten(t *testing.T) {
 		"before\n", "between\n", "after\n", "| bind | 7 | 0 | 0 | 0 | 0 | 41 |\n", "| taint | 1 | 1 | 2 | 1 | 0 | 3 |\n",
 		"| scoring | not run yet |", "| `plugins`, `TestX` | Why not. |\n", "| `serving` | ",
 	} {
-		if strings.Count(string(got), want) != 1 {
-			t.Errorf("%q is not there once:\n%s", want, got)
-		}
+		expect.That(t, strings.Count(string(got), want) == 1, "%q is not there once:\n%s", want, got)
 	}
-	if strings.Contains(string(got), "gone") {
-		t.Error("a suite that is no more has a row")
-	}
+	expect.That(t, !strings.Contains(string(got), "gone"), "a suite that is no more has a row")
 	expect.OK(t, os.WriteFile(path, []byte("no tables"), 0o600))
-	if writePage(path, nil, nil) == nil {
-		t.Error("a page without tables is written without an error")
-	}
+	expect.That(t, writePage(path, nil, nil) != nil, "a page without tables is written without an error")
 }
 
 // The page lists the same exclusions and reasons as the command.
 func TestPageSaysWhatIsLeftOut(t *testing.T) {
 	source := expect.Get(os.ReadFile(shipped))(t)
 	exclusions := expect.Get(parseExclusions(exclusionsText))(t)
-	got, err := table(string(source), leftOutTable)
-	if want := leftOutHeader + leftOutRows(exclusions); err != nil || got != want {
-		t.Errorf("docs/conformance.md: %v\n%s\nwant\n%s", err, got, want)
-	}
-	rows, err := table(string(source), suitesTable)
-	if want := suitesHeader + mergeRows(rows, nil); err != nil || rows != want {
-		t.Errorf("docs/conformance.md: %v\n%s\nwant\n%s", err, rows, want)
-	}
+	got := expect.Get(table(string(source), leftOutTable))(t)
+	expect.Same(t, "docs/conformance.md, left out", leftOutHeader+leftOutRows(exclusions), got)
+	rows := expect.Get(table(string(source), suitesTable))(t)
+	expect.Same(t, "docs/conformance.md, suites", suitesHeader+mergeRows(rows, nil), rows)
 }

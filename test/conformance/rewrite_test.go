@@ -76,19 +76,11 @@ func f() { _, _ = scheduler.New(everything) }`,
 				expect.Fails(t, err, tt.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			expect.Same(t, "changed calls", tt.changed, changed)
-			for _, w := range tt.want {
-				if !strings.Contains(string(text), w) {
-					t.Errorf("not found: %s\nin\n%s", w, text)
-				}
-			}
+			expect.Says(t, string(text), tt.want...)
 			for _, w := range tt.gone {
-				if strings.Contains(string(text), w) {
-					t.Errorf("still there: %s\nin\n%s", w, text)
-				}
+				expect.That(t, !strings.Contains(string(text), w), "still there: %s\nin\n%s", w, text)
 			}
 		})
 	}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
@@ -39,33 +37,27 @@ func newTrial(t *testing.T, program string) trial {
 }
 
 func TestARunThatDiesIsGoneOnWith(t *testing.T) {
-	got, err := newTrial(t, dying).run(t.Context())
-	if want := (verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass"}); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("verdicts %v, %v, want %v", got, err, want)
-	}
+	got := expect.Get(newTrial(t, dying).run(t.Context()))(t)
+	expect.Same(t, "verdicts", verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass"}, got)
 }
 
 func TestTestsThatNeverRanAreUnfinished(t *testing.T) {
-	got, err := newTrial(t, "#!/bin/sh\nprintf '=== RUN   TestA\\n--- PASS: TestA (0.00s)\\nPASS\\n'\n").run(t.Context())
-	if want := (verdicts{"TestA": "pass", "TestB": "unfinished", "TestC": "unfinished"}); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("verdicts %v, %v, want %v", got, err, want)
-	}
-	if _, err := newTrial(t, "#!/bin/sh\nexit 1\n").run(t.Context()); err == nil {
-		t.Error("a run without tests is no error")
-	}
+	one := "#!/bin/sh\nprintf '=== RUN   TestA\\n--- PASS: TestA (0.00s)\\nPASS\\n'\n"
+	got := expect.Get(newTrial(t, one).run(t.Context()))(t)
+	want := verdicts{"TestA": "pass", "TestB": "unfinished", "TestC": "unfinished"}
+	expect.Same(t, "verdicts", want, got)
+	_, err := newTrial(t, "#!/bin/sh\nexit 1\n").run(t.Context())
+	expect.That(t, err != nil, "a run without tests is no error")
 	none := newTrial(t, dying)
 	none.only = "^TestX$"
-	if _, err := none.run(t.Context()); err == nil {
-		t.Error("a trial of no test is no error")
-	}
+	_, err = none.run(t.Context())
+	expect.That(t, err != nil, "a trial of no test is no error")
 }
 
 func TestVerdictsAreLearned(t *testing.T) {
 	v := verdicts{"A": "pass", "B": "unfinished", "C": "fail"}
 	v.learn(verdicts{"A": "fail", "B": "pass", "C": "fail", "D": "skip"})
-	if want := (verdicts{"A": "pass", "B": "pass", "C": "fail", "D": "skip"}); !cmp.Equal(v, want) {
-		t.Errorf("verdicts %v, want %v", v, want)
-	}
+	expect.Same(t, "verdicts", verdicts{"A": "pass", "B": "pass", "C": "fail", "D": "skip"}, v)
 	r := result{verdicts: v}
 	r.decide("A", true)
 	r.decide("B", false)
@@ -80,9 +72,8 @@ func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
 		trial trial
 		wrong bool
 	}{{trial{mark: none}, true}, {trial{mark: made}, false}, {trial{mark: none, only: "TestOne"}, true}} {
-		if err := c.trial.madeOurs(suite{path: "scheduler/x"}); (err != nil) != c.wrong {
-			t.Errorf("mark %s, only %q: %v", c.trial.mark, c.trial.only, err)
-		}
+		err := c.trial.madeOurs(suite{path: "scheduler/x"})
+		expect.That(t, (err != nil) == c.wrong, "mark %s, only %q: %v", c.trial.mark, c.trial.only, err)
 	}
 }
 

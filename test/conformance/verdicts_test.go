@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -25,23 +26,18 @@ func TestVerdictsAreRead(t *testing.T) {
 {"Action":"run","Test":"TestC"}
 {"Action":"fail"}
 `)))(t)
-	if v.count("pass") != 1 || v.count("skip") != 1 || v.count("fail") != 2 {
-		t.Errorf("verdicts %v", v)
-	}
+	expect.Same(t, "passed, skipped, failed", [3]int{1, 1, 2}, [3]int{v.count("pass"), v.count("skip"), v.count("fail")})
 	expect.Same(t, "bad, TestC died", []string{"TestA", "TestA/two", "TestC"}, v.bad())
 	expect.Same(t, "to repeat", []string{"TestA", "TestC"}, tops(v.bad()))
-	if _, err := readVerdicts(strings.NewReader("{\"Action\":\"run\"}\nno json")); err == nil {
-		t.Error("a broken log is read without an error")
-	}
+	_, err := readVerdicts(strings.NewReader("{\"Action\":\"run\"}\nno json"))
+	expect.That(t, err != nil, "a broken log is read without an error")
 }
 
 func TestExclusions(t *testing.T) {
 	list, err := parseExclusions(exclusionsText)
 	expect.OK(t, err)
 	for _, e := range list {
-		if len(e.reason) < 20 {
-			t.Errorf("%s %s: no reason but %q", e.suite, e.pattern, e.reason)
-		}
+		expect.That(t, len(e.reason) >= 20, "%s %s: no reason but %q", e.suite, e.pattern, e.reason)
 	}
 	list, err = parseExclusions("# none\n\nbind ^A$ is slow\nbind ^B$ is slow, too\ntaint ^C$ is third\n")
 	expect.OK(t, err)
@@ -70,9 +66,8 @@ func TestSuitesAreChosen(t *testing.T) {
 		for _, s := range chosen {
 			names = append(names, s.name())
 		}
-		if got := strings.Join(names, " "); got != tt.want || (err != nil) != (tt.want == "") {
-			t.Errorf("%+v: %q, error %v; want %q", tt.o, got, err, tt.want)
-		}
+		expect.Same(t, fmt.Sprintf("%+v", tt.o), tt.want, strings.Join(names, " "))
+		expect.That(t, (err != nil) == (tt.want == ""), "%+v: error %v", tt.o, err)
 	}
 }
 

@@ -24,28 +24,28 @@ func all(t *testing.T) map[string]metric {
 }
 
 func TestRulesLoad(t *testing.T) {
-	groups, errs := rulefmt.Parse([]byte(read(t, "manifests/monitoring/rules.yaml")), false)
-	for _, err := range errs {
-		t.Error(err)
-	}
 	known, docs, names := all(t), inDocs(t), map[string]bool{}
+	for _, r := range alerts(t) {
+		err := check(known, r.Expr, docs)
+		that(t, err == nil, "%s: %v", r.Alert, err)
+		that(t, !names[r.Alert] && strings.HasPrefix(r.Alert, "Paddock"),
+			"%q is twice there, or does not say whose it is", r.Alert)
+		names[r.Alert] = true
+		told := r.Annotations["summary"] != "" && r.Annotations["description"] != "" && r.Labels["severity"] != ""
+		that(t, told, "%s does not say what happened, what to do, and how bad it is", r.Alert)
+	}
+	that(t, len(names) >= 4, "there are %d alerts", len(names))
+}
+
+// alerts are the shipped ones.
+func alerts(t *testing.T) (rules []rulefmt.Rule) {
+	t.Helper()
+	groups, errs := rulefmt.Parse([]byte(read(t, "manifests/monitoring/rules.yaml")), false)
+	that(t, len(errs) == 0, "the rules do not load: %v", errs)
 	for _, g := range groups.Groups {
-		for _, r := range g.Rules {
-			if err := check(known, r.Expr, docs); err != nil {
-				t.Errorf("%s: %v", r.Alert, err)
-			}
-			if names[r.Alert] || !strings.HasPrefix(r.Alert, "Paddock") {
-				t.Errorf("%q is twice there, or does not say whose it is", r.Alert)
-			}
-			names[r.Alert] = true
-			if r.Annotations["summary"] == "" || r.Annotations["description"] == "" || r.Labels["severity"] == "" {
-				t.Errorf("%s does not say what happened, what to do, and how bad it is", r.Alert)
-			}
-		}
+		rules = append(rules, g.Rules...)
 	}
-	if len(names) < 4 {
-		t.Errorf("there are %d alerts", len(names))
-	}
+	return rules
 }
 
 // dashboard is the part of Grafana's format that matters here.
@@ -68,33 +68,25 @@ type panel struct {
 
 func TestDashboardLoads(t *testing.T) {
 	var d dashboard
-	if err := json.Unmarshal([]byte(read(t, "manifests/monitoring/dashboard.json")), &d); err != nil {
-		t.Fatal(err)
-	}
-	if d.Title == "" || d.UID == "" || d.SchemaVersion == 0 {
-		t.Errorf("no dashboard: %s %s %d", d.Title, d.UID, d.SchemaVersion)
-	}
+	err := json.Unmarshal([]byte(read(t, "manifests/monitoring/dashboard.json")), &d)
+	that(t, err == nil, "the dashboard does not load: %v", err)
+	that(t, d.Title != "" && d.UID != "" && d.SchemaVersion != 0, "no dashboard: %s %s %d", d.Title, d.UID, d.SchemaVersion)
 	known, docs := all(t), inDocs(t)
 	var variables []string
 	for _, v := range d.Templating.List {
 		if v.Type == "query" {
 			expr, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v.Definition, "label_values("), ")"), ", ")
-			if err := check(known, "sum by ("+label+") ("+filled(expr, "")+")", docs); err != nil {
-				t.Errorf("variable %s: %v", v.Name, err)
-			}
+			err := check(known, "sum by ("+label+") ("+filled(expr, "")+")", docs)
+			that(t, err == nil, "variable %s: %v", v.Name, err)
 		}
 		variables = append(variables, v.Name)
 	}
 	ids, used := map[int]bool{}, ""
 	covered := map[[2]int]string{}
 	for _, p := range d.Panels {
-		if ids[p.ID] || p.Title == "" {
-			t.Errorf("panel %d %q is twice there, or has no title", p.ID, p.Title)
-		}
+		that(t, !ids[p.ID] && p.Title != "", "panel %d %q is twice there, or has no title", p.ID, p.Title)
 		ids[p.ID] = true
-		if p.Type != "row" && (len(p.Targets) == 0 || p.Description == "") {
-			t.Errorf("panel %q asks for nothing, or does not say for what", p.Title)
-		}
+		that(t, p.Type == "row" || len(p.Targets) > 0 && p.Description != "", "panel %q asks for nothing, or does not say for what", p.Title)
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := covered[[2]int{x, y}]; other != "" || x >= 24 {
@@ -104,24 +96,18 @@ func TestDashboardLoads(t *testing.T) {
 			}
 		}
 		for _, target := range p.Targets {
-			if err := check(known, filled(target.Expr, "root"), docs); err != nil {
-				t.Errorf("panel %q: %v", p.Title, err)
-			}
+			err := check(known, filled(target.Expr, "root"), docs)
+			that(t, err == nil, "panel %q: %v", p.Title, err)
 			used += target.Expr
 		}
 	}
 	for _, v := range variables {
-		if v != "datasource" && !strings.Contains(used, "$"+v) {
-			t.Errorf("nothing depends on variable %s", v)
-		}
+		that(t, v == "datasource" || strings.Contains(used, "$"+v), "nothing depends on variable %s", v)
 	}
+	used += read(t, "manifests/monitoring/rules.yaml")
 	for name := range exported(t) {
-		if strings.HasPrefix(name, "paddock_config_reload") || strings.HasSuffix(name, "timestamp_seconds") || name == "paddock_queues_shown" {
-			continue // for direct queries
-		}
-		if !strings.Contains(used+read(t, "manifests/monitoring/rules.yaml"), name) {
-			t.Errorf("%s is neither in the dashboard nor in the alerts", name)
-		}
+		direct := strings.HasPrefix(name, "paddock_config_reload") || strings.HasSuffix(name, "timestamp_seconds") || name == "paddock_queues_shown"
+		that(t, direct || strings.Contains(used, name), "%s is neither in the dashboard nor in the alerts", name)
 	}
 }
 
@@ -150,42 +136,18 @@ func TestYuniKornsDashboard(t *testing.T) {
 	known["yunikorn_scheduler_trypreemption_latency_milliseconds"] = metric{histogram: true}
 	anything := func(string) bool { return true }
 	var queries struct{ Served, NotServed []string }
-	if err := yaml.Unmarshal([]byte(read(t, "test/monitoring/testdata/yunikorn.yaml")), &queries); err != nil {
-		t.Fatal(err)
-	}
-	if len(queries.Served) == 0 || len(queries.NotServed) == 0 {
-		t.Fatal("no queries")
-	}
+	err := yaml.Unmarshal([]byte(read(t, "test/monitoring/testdata/yunikorn.yaml")), &queries)
+	that(t, err == nil, "the queries do not load: %v", err)
+	that(t, len(queries.Served) > 0 && len(queries.NotServed) > 0, "no queries")
 	for _, q := range queries.Served {
-		if err := check(known, q, anything); err != nil {
-			t.Errorf("%s: %v", q, err)
-		}
+		err := check(known, q, anything)
+		that(t, err == nil, "%s: %v", q, err)
 	}
 	for _, q := range queries.NotServed {
-		if check(known, q, anything) == nil {
-			t.Errorf("%s is served", q)
-		}
+		that(t, check(known, q, anything) != nil, "%s is served", q)
 		name := q[strings.Index(q, "yunikorn_"):strings.Index(q, "_bucket")]
-		if !strings.Contains(docs, "| `"+name) {
-			t.Errorf("docs/metrics.md does not say why %s is not served", name)
-		}
+		that(t, strings.Contains(docs, "| `"+name), "docs/metrics.md does not say why %s is not served", name)
 	}
-}
-
-// exprOf returns the expression of a shipped alert.
-func exprOf(t *testing.T, alert string) string {
-	t.Helper()
-	groups, errs := rulefmt.Parse([]byte(read(t, "manifests/monitoring/rules.yaml")), false)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	for _, r := range groups.Groups[0].Rules {
-		if r.Alert == alert {
-			return r.Expr
-		}
-	}
-	t.Fatalf("there is no alert %s", alert)
-	return ""
 }
 
 // TestAlertsFire uses Prometheus' own engine to check when the alerts fire. Times are in
@@ -206,6 +168,10 @@ func TestAlertsFire(t *testing.T) {
 		unmet = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="NoNodeFits"} `
 		delay = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="PreemptionDelayed"} `
 	)
+	exprs := map[string]string{}
+	for _, r := range alerts(t) {
+		exprs[r.Alert] = r.Expr
+	}
 	for _, c := range []struct {
 		name, alert, series string
 		after               time.Duration
@@ -213,8 +179,7 @@ func TestAlertsFire(t *testing.T) {
 	}{
 		{"no hold", "PaddockHoldStuck", stuck + "0x30", 20 * time.Minute, ""},
 		{"one hold, early", "PaddockHoldStuck", stuck + "60x30", 8 * time.Minute, ""},
-		{"one hold, late", "PaddockHoldStuck", stuck + "60x30",
-			10 * time.Minute, `{job="p",kind="queue"} 540`},
+		{"one hold, late", "PaddockHoldStuck", stuck + "60x30", 10 * time.Minute, `{job="p",kind="queue"} 540`},
 		{"one of another kind", "PaddockHoldStuck", stuck + "0x30\n\t" + bound + "60x30",
 			10 * time.Minute, `{job="p",kind="required"} 540`},
 		{"each minute another hold", "PaddockHoldStuck", stuck + "0+60x30", 20 * time.Minute, ""},
@@ -239,8 +204,7 @@ func TestAlertsFire(t *testing.T) {
 		{"while the delay runs", "PaddockGuaranteeNotMet", delay + "0+60x90", time.Hour, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			input := fmt.Sprintf("load 1m\n\t%s\n\neval instant at %gm %s\n\t%s\n",
-				c.series, c.after.Minutes(), exprOf(t, c.alert), c.want)
+			input := fmt.Sprintf("load 1m\n\t%s\n\neval instant at %gm %s\n\t%s\n", c.series, c.after.Minutes(), exprs[c.alert], c.want)
 			promqltest.RunTest(t, input, promql.NewEngine(promql.EngineOpts{
 				MaxSamples: 1000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
 			}))

@@ -49,9 +49,8 @@ func TestAHoldIsPlantedOnDemandOnly(t *testing.T) {
 	for plant, planted := range map[string]bool{"": false, Order: false, Hold: true, Nominated: true, Victims: true} {
 		t.Setenv(Planted, plant)
 		filter, err := registry()[reservation.Name](t.Context(), nil, nil)
-		if got := err == nil && filter != nil; got != planted {
-			t.Errorf("%q: a filter was made without arguments: %t, want %t (error %v)", plant, got, planted, err)
-		}
+		got := err == nil && filter != nil
+		expect.That(t, got == planted, "%q: a filter was made without arguments: %t (error %v)", plant, got, err)
 	}
 }
 
@@ -59,11 +58,9 @@ func TestASchedulerLeavesItsMark(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made")
 	t.Setenv(Mark, path)
 	r := registry()
-	if _, err := os.Stat(path); err == nil {
-		t.Error("a mark without a scheduler")
-	}
+	_, err := os.Stat(path)
+	expect.That(t, err != nil, "a mark without a scheduler")
 	_, _ = r[queuesort.Name](t.Context(), nil, nil) // it requires arguments
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
-	}
+	_, err = os.Stat(path)
+	expect.Holds(t, err)
 }
