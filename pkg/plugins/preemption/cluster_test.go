@@ -24,12 +24,15 @@ import (
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
@@ -53,8 +56,8 @@ type cluster struct {
 }
 
 type (
-	nodes = []*corev1.Node
-	pods  = []*corev1.Pod
+	nodeList = []*corev1.Node
+	podList  = []*corev1.Pod
 )
 
 func pluginArgs() map[string]runtime.Object {
@@ -117,10 +120,27 @@ func enabled(names ...string) schedulerconfig.PluginSet {
 	return set
 }
 
+// fullNode is a cluster with pod v1 of queue b, which uses all of node n1.
+func fullNode(tb testing.TB, more ...frameworkruntime.Option) *cluster {
+	tb.Helper()
+	return newCluster(tb, twoQueues, nodeList{node("n1", 200)}, podList{running("v1", "n1", 200)}, more...)
+}
+
+// twoNodes is a cluster with nodes n1 and n2 of the same size.
+func twoNodes(tb testing.TB, pods podList, more ...frameworkruntime.Option) *cluster {
+	tb.Helper()
+	return newCluster(tb, twoQueues, nodeList{node("n1", 200), node("n2", 200)}, pods, more...)
+}
+
+// oneVictimOrTwo is twoNodes with victim v1 on one, and v2 and v3 on the other. One victim is
+// better than two.
+func oneVictimOrTwo(tb testing.TB, more ...frameworkruntime.Option) *cluster {
+	tb.Helper()
+	return twoNodes(tb, podList{running("v1", "n1", 200), running("v2", "n2", 100), running("v3", "n2", 100)}, more...)
+}
+
 // newCluster makes the cluster with a queues.yaml.
-func newCluster(
-	tb testing.TB, queues string, nodes nodes, pods pods, more ...frameworkruntime.Option,
-) *cluster {
+func newCluster(tb testing.TB, queues string, nodes nodeList, pods podList, more ...frameworkruntime.Option) *cluster {
 	tb.Helper()
 	metrics.Register()
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
@@ -157,8 +177,7 @@ func newCluster(
 		c.store.UpsertNode(n.Name, informer.Allocatable(n), c.now)
 	}
 	for _, p := range pods {
-		c.known(tb, p)
-		c.store.Upsert(c.translate(p), c.now)
+		c.seen(tb, p)
 	}
 	c.store.Start(c.now)
 	return c
@@ -168,6 +187,20 @@ func newCluster(
 func (c *cluster) known(tb testing.TB, pod *corev1.Pod) {
 	tb.Helper()
 	expect.OK(tb, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Add(pod))
+}
+
+// seen adds the pod to the informer and to the store.
+func (c *cluster) seen(tb testing.TB, pod *corev1.Pod) {
+	tb.Helper()
+	c.known(tb, pod)
+	c.store.Upsert(c.translate(pod), c.now)
+}
+
+// ends takes the pod from the informer and from the store.
+func (c *cluster) ends(tb testing.TB, pod *corev1.Pod) {
+	tb.Helper()
+	expect.OK(tb, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(pod))
+	c.store.Delete(pod.UID, c.now)
 }
 
 // queue is a scheduler's queue from which no pods are taken. The process's pump, which
@@ -195,8 +228,7 @@ func (c *cluster) translate(p *corev1.Pod) objects.Pod {
 // rejects.
 func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framework.NodeToStatus) {
 	tb.Helper()
-	c.known(tb, pod)
-	c.store.Upsert(c.translate(pod), c.now)
+	c.seen(tb, pod)
 	c.store.TakeActivations()
 	c.store.Gate(pod.UID, c.now)
 	state := framework.NewCycleState()
@@ -225,8 +257,7 @@ func (c *cluster) answer(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (s
 	t.Helper()
 	state, statuses := c.fail(t, pod)
 	for _, p := range ended {
-		expect.OK(t, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(p))
-		c.store.Delete(p.UID, c.now)
+		c.ends(t, p)
 	}
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, pod, statuses)
 	expect.Holds(t, c.store.Check())
@@ -266,15 +297,11 @@ func (c *cluster) chosen() []string {
 			continue
 		}
 		c.told[w.Hold.Decision] = true
-		if w.Decision != nil {
-			for _, v := range w.Decision.Victims {
-				out = append(out, v.Name)
-			}
+		for _, v := range ptr.Deref(w.Decision, planner.Decision{}).Victims {
+			out = append(out, v.Name)
 		}
-		if w.NodeBoundDecision != nil {
-			for _, v := range w.NodeBoundDecision.Victims {
-				out = append(out, v.Name)
-			}
+		for _, v := range ptr.Deref(w.NodeBoundDecision, daemonset.Decision{}).Victims {
+			out = append(out, v.Name)
 		}
 	}
 	slices.Sort(out)
@@ -313,8 +340,7 @@ func (c *cluster) postFilter(tb testing.TB, name string) fwk.PostFilterPlugin {
 	if args == nil {
 		args = &schedulerconfig.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
 	}
-	p := expect.Get(registry(tb)[name](tb.Context(), args, c))(tb)
-	return p.(fwk.PostFilterPlugin)
+	return expect.Get(registry(tb)[name](tb.Context(), args, c))(tb).(fwk.PostFilterPlugin)
 }
 
 func node(name string, milliCPU int64) *corev1.Node {
@@ -346,7 +372,7 @@ func running(name, node string, milliCPU int64) *corev1.Pod {
 }
 
 // two are pods of queue b on node n1.
-func two() pods { return pods{running("v1", "n1", 100), running("v2", "n1", 100)} }
+func two() podList { return podList{running("v1", "n1", 100), running("v2", "n1", 100)} }
 
 // daemon is a DaemonSet pod for a node, of queue b.
 func daemon(name, node string, milliCPU int64) *corev1.Pod {
@@ -375,11 +401,9 @@ func withDisk(p *corev1.Pod) *corev1.Pod {
 
 // apart keeps a pod off nodes that have a pod with the label.
 func apart(p *corev1.Pod, key, value string) *corev1.Pod {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey:   corev1.LabelHostname,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
-		}},
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: selector}},
 	}}
 	return p
 }

@@ -139,8 +139,7 @@ func passing(never bool, refused ...string) func(string) (bool, bool) {
 }
 
 // TestExtendersAreAsked: victims are chosen only where the scheduler's extenders accept
-// the pod, too. Without extenders, pod v1 of node n1 is chosen, because one victim is
-// better than two.
+// the pod, too. Without extenders, pod v1 of node n1 is chosen.
 func TestExtendersAreAsked(t *testing.T) {
 	ownCache := schedulerconfig.Extender{NodeCacheCapable: true}
 	device := schedulerconfig.Extender{ManagedResources: []schedulerconfig.ExtenderManagedResource{{Name: "example.com/device"}}}
@@ -158,71 +157,38 @@ func TestExtendersAreAsked(t *testing.T) {
 	}{
 		"agrees":                     {extenders: extenders{{Extender: ownCache}}, node: "n1", asked: "preempt n1 v1"},
 		"agrees, is sent whole pods": {extenders: extenders{{}}, node: "n1", asked: "preempt n1 v1"},
-		"refuses the best node": {
-			extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}},
-			node:      "n2",
-		},
-		"one of two refuses": {
-			extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}, {Extender: ownCache}},
-			node:      "n2", asked: "preempt n2 v2 v3",
-		},
-		"refuses all": {
-			extenders: extenders{{Extender: ownCache, preempt: refusing("n1", "n2")}},
-			text:      "refuses node n1: the pods that would go do not make room there",
-		},
+		"refuses the best node":      {extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}}, node: "n2"},
+		"one of two refuses": {extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}, {Extender: ownCache}},
+			node: "n2", asked: "preempt n2 v2 v3"},
+		"refuses all": {extenders: extenders{{Extender: ownCache, preempt: refusing("n1", "n2")}},
+			text: "refuses node n1: the pods that would go do not make room there"},
 		"has fewer go": {extenders: extenders{{Extender: ownCache, preempt: instead}}, node: "n2"},
-		"names none": {
-			extenders: extenders{{Extender: ownCache, preempt: naming()}},
-			text:      "expected at least one victim pod on node n1",
-		},
-		"names none, ignorable": {
-			extenders: extenders{{Extender: ignorable, preempt: naming()}},
-			text:      "it named no pods that would go",
-		},
-		"fails": {
-			extenders: extenders{{Extender: ownCache, status: fails}},
-			text:      "code 500; no pod is preempted until the extender answers", asked: "failed",
-		},
-		"fails, ignorable": {
-			extenders: extenders{{Extender: ignorable, status: fails}},
-			node:      "n1", asked: "failed",
-		},
-		"is not interested": {
-			extenders: extenders{{Extender: device, preempt: refusing("n1", "n2")}},
-			node:      "n1",
-		},
-		"filters only, passes": {
-			extenders: extenders{{mute: true, filter: passing(false)}},
-			node:      "n1", asked: "filter n1",
-		},
-		"filters only": {
-			extenders: extenders{{mute: true, filter: passing(false, "n1")}},
-			node:      "n2", asked: "filter n1, filter n2",
-		},
-		"filters only, never": {
-			extenders: extenders{{mute: true, filter: passing(true, "n1", "n2")}},
-			text:      "refuses node n1: no device",
-		},
-		"filters only, all": {
-			extenders: extenders{{mute: true, filter: passing(false, "n1", "n2")}},
-			text:      "refuses node n1: no device; it has no preemptVerb, so it cannot be asked which pods would have to go",
-		},
-		"filters, and may be asked": {
-			extenders: extenders{{filter: passing(false, "n1", "n2")}},
-			node:      "n1", asked: "preempt n1 v1",
-		},
+		"names none": {extenders: extenders{{Extender: ownCache, preempt: naming()}},
+			text: "expected at least one victim pod on node n1"},
+		"names none, ignorable": {extenders: extenders{{Extender: ignorable, preempt: naming()}},
+			text: "it named no pods that would go"},
+		"fails": {extenders: extenders{{Extender: ownCache, status: fails}},
+			text: "code 500; no pod is preempted until the extender answers", asked: "failed"},
+		"fails, ignorable":  {extenders: extenders{{Extender: ignorable, status: fails}}, node: "n1", asked: "failed"},
+		"is not interested": {extenders: extenders{{Extender: device, preempt: refusing("n1", "n2")}}, node: "n1"},
+		"filters only, passes": {extenders: extenders{{mute: true, filter: passing(false)}},
+			node: "n1", asked: "filter n1"},
+		"filters only": {extenders: extenders{{mute: true, filter: passing(false, "n1")}},
+			node: "n2", asked: "filter n1, filter n2"},
+		"filters only, never": {extenders: extenders{{mute: true, filter: passing(true, "n1", "n2")}},
+			text: "refuses node n1: no device"},
+		"filters only, all": {extenders: extenders{{mute: true, filter: passing(false, "n1", "n2")}},
+			text: "refuses node n1: no device; it has no preemptVerb, so it cannot be asked which pods would have to go"},
+		"filters, and may be asked": {extenders: extenders{{filter: passing(false, "n1", "n2")}},
+			node: "n1", asked: "preempt n1 v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
-				running("v1", "n1", 200), running("v2", "n2", 100), running("v3", "n2", 100),
-			}, withExtenders(t, c.extenders...))
+			cl := oneVictimOrTwo(t, withExtenders(t, c.extenders...))
 			chosen := map[string][]string{"n1": {"v1"}, "n2": {"v2", "v3"}}[c.node]
 			cl.answers(t, plugintest.Pod("asker", 150), c.node, c.text, chosen...)
 			expect.Same(t, "a node is held", c.node != "", cl.store.Holds().Held())
-			last := c.extenders[len(c.extenders)-1]
-			if asked := strings.Join(last.asked, ", "); c.asked != "" && asked != c.asked {
-				t.Errorf("asked %q, want %q", asked, c.asked)
-			}
+			asked := strings.Join(c.extenders[len(c.extenders)-1].asked, ", ")
+			expect.That(t, c.asked == "" || asked == c.asked, "asked %q, want %q", asked, c.asked)
 		})
 	}
 }
@@ -246,30 +212,24 @@ func TestExtendersNameOtherPods(t *testing.T) {
 	peer := labelled(running("kept", "n1", 100), "queue", "root.a") // of the asker's queue
 	for name, c := range map[string]struct {
 		named  []string
-		pods   pods
+		pods   podList
 		asker  *corev1.Pod
 		node   string // the held node; empty for none
 		text   string
 		chosen []string
 	}{
-		"all candidates are proposed": {
-			named: []string{"v2"},
-			pods:  pods{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)},
-			asker: withPort(plugintest.Pod("asker", 50), 80), node: "n1", chosen: []string{"v2"},
-		},
-		"not the one of least harm": {
-			named: []string{"v2"},
-			pods:  pods{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)},
-			asker: prioritized(plugintest.Pod("asker", 100), 5), node: "n1", chosen: []string{"v2"},
-		},
-		"no law lets it go": {
-			named: []string{"v1", "kept"}, pods: pods{running("v1", "n1", 100), peer}, asker: plugintest.Pod("asker", 100),
-			text: "pod ns/kept would have to go, too, and the plan does not name it",
-		},
+		"all candidates are proposed": {named: []string{"v2"},
+			pods:  podList{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)},
+			asker: withPort(plugintest.Pod("asker", 50), 80), node: "n1", chosen: []string{"v2"}},
+		"not the one of least harm": {named: []string{"v2"},
+			pods:  podList{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)},
+			asker: prioritized(plugintest.Pod("asker", 100), 5), node: "n1", chosen: []string{"v2"}},
+		"no law lets it go": {named: []string{"v1", "kept"}, pods: podList{running("v1", "n1", 100), peer},
+			asker: plugintest.Pod("asker", 100), text: "pod ns/kept would have to go, too, and the plan does not name it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &httpExtender{preempt: naming(c.named...)}
-			cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, c.pods, withExtenders(t, e))
+			cl := newCluster(t, twoQueues, nodeList{node("n1", 200)}, c.pods, withExtenders(t, e))
 			cl.answers(t, c.asker, c.node, c.text, c.chosen...)
 		})
 	}
@@ -279,34 +239,28 @@ func TestExtendersNameOtherPods(t *testing.T) {
 // stays, the decision is recorded, and the pod is requeued after the retry interval.
 func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 	bothProfiles(t, func(t *testing.T, profile string) {
-		e, v1 := &httpExtender{status: fails}, running("v1", "n1", 200)
-		cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{v1}, withExtenders(t, e))
+		e := &httpExtender{status: fails}
+		cl := fullNode(t, withExtenders(t, e))
 		decided := record.New(cl.store.Follow(output.Decisions))
 		asker := of(profile, daemon("asker", "n1", 50))
 		_, status := cl.answer(t, asker)
 		decided.Take()
-		if got := decided.Decisions(record.Query{}); len(got) != 1 || got[0].Kind != record.NodeBound || got[0].Outcome != planner.Refuse || !strings.HasSuffix(status.Message(), got[0].Message) {
-			t.Errorf("on record: %+v, want one refusal with %q", got, status.Message())
-		}
+		got := decided.Decisions(record.Query{})
+		expect.That(t, len(got) == 1 && got[0].Kind == record.NodeBound && got[0].Outcome == planner.Refuse &&
+			strings.HasSuffix(status.Message(), got[0].Message), "on record: %+v, want one refusal with %q", got, status.Message())
 		backsOff := func(after time.Duration) bool {
 			cl.now = cl.now.Add(after)
 			cl.store.Tick(cl.now)
 			x, _ := cl.store.Explanation(asker.UID, cl.now)
 			return x.State == "BackingOff"
 		}
-		if !backsOff(14 * time.Second) {
-			t.Error("it came back before the retry interval was over")
-		}
-		if backsOff(2 * time.Second) {
-			t.Error("it did not come back after the retry interval")
-		}
+		expect.That(t, backsOff(14*time.Second), "it came back before the retry interval was over")
+		expect.That(t, !backsOff(2*time.Second), "it did not come back after the retry interval")
 		e.status = 0
 		cl.answers(t, asker, "n1", "", "v1")
 		e.status = fails
 		cl.answer(t, asker)
-		if !cl.store.Holds().Held() {
-			t.Error("the hold ended")
-		}
+		expect.That(t, cl.store.Holds().Held(), "the hold ended")
 	})
 }
 
@@ -316,7 +270,7 @@ func TestExtendersKnowWhatLeaves(t *testing.T) {
 	leaves := running("v1", "n1", 100)
 	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{}, new(int64(60))
 	e, v2 := &httpExtender{}, running("v2", "n1", 100)
-	c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{leaves, v2}, withExtenders(t, e))
+	c := newCluster(t, twoQueues, nodeList{node("n1", 200)}, podList{leaves, v2}, withExtenders(t, e))
 	c.answers(t, plugintest.Pod("asker", 200), "n1", "", "v2")
 	expect.Same(t, "asked", []string{"preempt n1 v1 v2"}, e.asked)
 }
@@ -337,13 +291,10 @@ func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 		"filters only":     {&httpExtender{mute: true, filter: passing(false, "n1")}, "", "it has no preemptVerb"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, nodes{node("n1", 400)}, pods{
+			cl := newCluster(t, twoQueues, nodeList{node("n1", 400)}, podList{
 				withPort(running("v1", "n1", 200), 80), running("v2", "n1", 100),
 			}, withExtenders(t, c.extender))
-			var chosen []string
-			if c.node != "" {
-				chosen = []string{"v1"}
-			}
+			chosen := map[string][]string{"n1": {"v1"}}[c.node]
 			cl.answers(t, withPort(daemon("asker", "n1", 50), 80), c.node, c.text, chosen...)
 			expect.Same(t, "the node is held", c.node != "", cl.store.Holds().Held())
 		})
@@ -370,9 +321,8 @@ func TestPreviewAsksExtenders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, pv := previewCluster(t, withExtenders(t, c.extender))
 			out := previewOf(t, pv, plugintest.Pod("new", c.milli))
-			if out.Outcome != c.outcome || !strings.Contains(out.Summary, c.text) {
-				t.Errorf("%s: %s; want %s: %s", out.Outcome, out.Summary, c.outcome, c.text)
-			}
+			expect.That(t, out.Outcome == c.outcome && strings.Contains(out.Summary, c.text),
+				"%s: %s; want %s: %s", out.Outcome, out.Summary, c.outcome, c.text)
 		})
 	}
 }

@@ -21,9 +21,7 @@ func (c *cluster) wantTried(t *testing.T, want reasons.Code) {
 	asker := never(plugintest.Pod("asker", 150))
 	c.answer(t, asker)
 	c.store.Tick(c.now.Add(500 * time.Millisecond))
-	if got := c.store.Explain(asker.UID); got.Code != want {
-		t.Errorf("the pod waits for %v, want %s", got, want)
-	}
+	expect.Same(t, "why the pod waits", want, c.store.Explain(asker.UID).Code)
 }
 
 // TestLostPod: while a pod that is gone is still on a node of the scheduler's snapshot, a
@@ -42,17 +40,13 @@ func TestLostPod(t *testing.T) {
 		{"one of two", []string{"stranger", "v2"}, reasons.BackingOff, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
-				running("v1", "n1", 200), running("v2", "n2", 200),
-			})
+			cl := twoNodes(t, podList{running("v1", "n1", 200), running("v2", "n2", 200)})
 			for _, name := range c.lost {
 				cl.store.DeleteLastSeenPending(plugintest.Pod(name, 0).UID, cl.now)
 			}
 			cl.store.Tick(cl.now) // requeues the pods that wait now; the asker comes later
 			cl.wantTried(t, c.want)
-			if got := cl.store.FreedPods(cl.now); len(got) != c.left {
-				t.Errorf("left to look for: %v, want %d", got, c.left)
-			}
+			expect.Same(t, "left to look for", c.left, len(cl.store.FreedPods(cl.now)))
 		})
 	}
 }
@@ -61,8 +55,7 @@ func TestLostPod(t *testing.T) {
 // hold, a pod that found no node is requeued.
 func TestLostNomination(t *testing.T) {
 	for nominated, want := range map[bool]reasons.Code{false: reasons.NoNodeFits, true: reasons.BackingOff} {
-		cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
-		holder := plugintest.Pod("holder", 150)
+		cl, holder := fullNode(t), plugintest.Pod("holder", 150)
 		cl.answers(t, holder, "n1", "", "v1")
 		if nominated {
 			cl.nominate(t, holder)
@@ -77,7 +70,7 @@ func TestLostNomination(t *testing.T) {
 // while the snapshot still has 200.
 func TestShrunkPod(t *testing.T) {
 	for before, want := range map[int64]reasons.Code{200: reasons.BackingOff, 300: reasons.NoNodeFits} {
-		cl := newCluster(t, twoQueues, nodes{node("n1", 300)}, pods{running("v1", "n1", 200)})
+		cl := newCluster(t, twoQueues, nodeList{node("n1", 300)}, podList{running("v1", "n1", 200)})
 		now := running("v1", "", before)
 		cl.store.Delete(now.UID, cl.now)
 		cl.store.Upsert(cl.translate(now), cl.now)
@@ -97,7 +90,7 @@ func TestShrunkPod(t *testing.T) {
 // is requeued, too.
 func TestLostPodOfADaemonSetsNode(t *testing.T) {
 	for lost, want := range map[string]bool{"v1": true, "stranger": false} {
-		cl := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
+		cl := fullNode(t)
 		cl.store.DeleteLastSeenPending(plugintest.Pod(lost, 0).UID, cl.now)
 		cl.store.Tick(cl.now)
 		cl.answer(t, never(plugintest.Foreign(daemon("agent", "n1", 150))))
@@ -117,27 +110,20 @@ func TestLostPodOfADaemonSetsNode(t *testing.T) {
 func TestPodsRejectedByCoschedulingAreDeferred(t *testing.T) {
 	for plugin, want := range map[string]reasons.Code{"Coscheduling": reasons.BackingOff, "VolumeBinding": reasons.NoNodeFits} {
 		t.Run(plugin, func(t *testing.T) {
-			c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
-			asker := plugintest.Pod("asker", 150)
-			c.known(t, asker)
-			c.store.Upsert(c.translate(asker), c.now)
+			c, asker := fullNode(t), plugintest.Pod("asker", 150)
+			c.seen(t, asker)
 			c.store.TakeActivations()
 			statuses := framework.NewDefaultNodeToStatus()
 			statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "not now").WithPlugin(plugin))
 			_, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), framework.NewCycleState(), asker, statuses)
-			if status.Code() != fwk.Unschedulable {
-				t.Errorf("status %v: the other plugins have to hear of it", status)
-			}
+			expect.That(t, status.Code() == fwk.Unschedulable,
+				"status %v: the other plugins have to hear of it", status)
 			expect.Same(t, "chosen", []string(nil), c.chosen())
-			if got := c.store.Explain(asker.UID); got.Code != want {
-				t.Errorf("the pod waits for %v, want %s", got, want)
-			}
+			expect.Same(t, "why the pod waits", want, c.store.Explain(asker.UID).Code)
 			c.store.Tick(c.now.Add(2 * time.Second)) // its back-off is a second
-			// The test does not check which queue gets the pod: the pump also runs here
-			// and may be first.
-			if later := c.store.Explain(asker.UID); (later.Code != want) != (want == reasons.BackingOff) {
-				t.Errorf("after its back-off: %v, before it: %s", later, want)
-			}
+			// Which queue gets the pod is open: the pump also runs here and may be first.
+			later := c.store.Explain(asker.UID).Code
+			expect.Same(t, "its back-off ends", want == reasons.BackingOff, later != want)
 			expect.Holds(t, c.store.Check())
 		})
 	}

@@ -24,7 +24,7 @@ func bothProfiles(t *testing.T, test func(t *testing.T, profile string)) {
 // on no other, whatever the guaranteed share of its queue.
 func TestRoomOnTheOnlyNode(t *testing.T) {
 	bothProfiles(t, func(t *testing.T, profile string) {
-		c := newCluster(t, twoQueues, nodes{node("n1", 220), node("n2", 200)}, pods{
+		c := newCluster(t, twoQueues, nodeList{node("n1", 220), node("n2", 200)}, podList{
 			running("v1", "n1", 100), running("v2", "n1", 100), prioritized(running("v3", "n2", 100), -5),
 		})
 		asker := of(profile, daemon("asker", "n1", 50))
@@ -32,8 +32,8 @@ func TestRoomOnTheOnlyNode(t *testing.T) {
 		// A second call before any victim is gone chooses no further victims.
 		c.answers(t, asker, "n1", "")
 		// No other pod is placed there, of any profile.
+		info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
 		for _, other := range []*corev1.Pod{plugintest.Pod("w", 10), plugintest.Foreign(plugintest.Pod("f", 10))} {
-			info := expect.Get(c.SnapshotSharedLister().NodeInfos().Get("n1"))(t)
 			state := framework.NewCycleState()
 			if _, status, _ := c.RunPreFilterPlugins(t.Context(), state, other); other.Name == "f" && !status.IsSuccess() {
 				t.Fatal(status)
@@ -50,17 +50,15 @@ func TestRoomOnTheOnlyNode(t *testing.T) {
 func TestDefaultPreemptionDoesNotFollow(t *testing.T) {
 	bothProfiles(t, func(t *testing.T, profile string) {
 		kept := plugintest.On(prioritized(daemon("kept", "n1", 100), -5), "n1")
-		c := newCluster(t, twoQueues, nodes{node("n1", 100)}, pods{kept})
+		c := newCluster(t, twoQueues, nodeList{node("n1", 100)}, podList{kept})
 		asker := of(profile, daemon("asker", "n1", 50))
 		asker.Status.NominatedNodeName = "n1" // from before
 		state, statuses := c.fail(t, asker)
 		result, status := c.RunPostFilterPlugins(t.Context(), state, asker, statuses)
-		if status.Plugin() != preemption.Name || !strings.Contains(status.Message(), "RoomImpossible") {
-			t.Errorf("%s says %q", status.Plugin(), status.Message())
-		}
-		if result == nil || result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
-			t.Errorf("the nomination is %+v", result)
-		}
+		expect.That(t, status.Plugin() == preemption.Name && strings.Contains(status.Message(), "RoomImpossible"),
+			"%s says %q", status.Plugin(), status.Message())
+		expect.That(t, result != nil && result.Mode() == fwk.ModeOverride && result.NominatedNodeName == "",
+			"the nomination is %+v", result)
 		expect.Same(t, "chosen", []string(nil), c.chosen())
 	})
 }
@@ -68,7 +66,7 @@ func TestDefaultPreemptionDoesNotFollow(t *testing.T) {
 // TestHoldersBeforeThePodAreCounted: the second pod that requires a node is judged as if the
 // first one was placed, with its ports. A pod of a higher priority is judged without it.
 func TestHoldersBeforeThePodAreCounted(t *testing.T) {
-	c := newCluster(t, twoQueues, nodes{node("n1", 400)}, pods{
+	c := newCluster(t, twoQueues, nodeList{node("n1", 400)}, podList{
 		prioritized(running("v1", "n1", 100), -1), running("v2", "n1", 100), running("v3", "n1", 200),
 	})
 	c.answers(t, withPort(daemon("first", "n1", 100), 80), "n1", "", "v1")
@@ -88,16 +86,15 @@ func TestHoldersBeforeThePodAreCounted(t *testing.T) {
 // still has, takes no place.
 func TestDeletedPodInTheSnapshotTakesNoPlace(t *testing.T) {
 	gone := withPort(running("gone", "n1", 100), 80)
-	c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{gone, running("v1", "n1", 50)})
-	expect.OK(t, c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(gone))
-	c.store.Delete(gone.UID, c.now)
+	c := newCluster(t, twoQueues, nodeList{node("n1", 200)}, podList{gone, running("v1", "n1", 50)})
+	c.ends(t, gone)
 	c.answers(t, withPort(daemon("asker", "n1", 100), 80), "n1", "WaitingForRoom")
 }
 
 // TestPodsOnlyTheSchedulerHas: a pod that the scheduler has assumed on the node uses the
 // node, although the store has not heard of it, and is not a victim.
 func TestPodsOnlyTheSchedulerHas(t *testing.T) {
-	c := newCluster(t, twoQueues, nodes{node("n1", 300)}, two())
+	c := newCluster(t, twoQueues, nodeList{node("n1", 300)}, two())
 	assumed := plugintest.Foreign(plugintest.Pod("assumed", 100))
 	c.known(t, assumed)
 	c.onSnapshot(t, assumed)
@@ -108,7 +105,7 @@ func TestPodsOnlyTheSchedulerHas(t *testing.T) {
 // TestNominatedPodsDoNotCountOnAHeldNode: a pod nominated to the node does not count as if it ran there
 // once a node-bound pod holds the node.
 func TestNominatedPodsDoNotCountOnAHeldNode(t *testing.T) {
-	c := newCluster(t, twoQueues, nodes{node("n1", 100)}, pods{running("v1", "n1", 100)})
+	c := newCluster(t, twoQueues, nodeList{node("n1", 100)}, podList{running("v1", "n1", 100)})
 	asker := daemon("asker", "n1", 100)
 	c.answer(t, asker)
 	for _, name := range []string{"asker", "nominee"} {
@@ -126,15 +123,14 @@ func TestNominatedPodsDoNotCountOnAHeldNode(t *testing.T) {
 func TestAnotherPluginRefusesTheDaemonSetPod(t *testing.T) {
 	bothProfiles(t, func(t *testing.T, profile string) {
 		for _, milliCPU := range []int64{50, 150} { // with room, and without
-			c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 100)})
+			c := newCluster(t, twoQueues, nodeList{node("n1", 200)}, podList{running("v1", "n1", 100)})
 			asker := of(profile, daemon("asker", "n1", milliCPU))
 			refused := labelled(asker.DeepCopy(), "refused", "")
 			wantRefused := func() {
 				t.Helper()
 				c.answers(t, refused, "", "RoomImpossible")
-				if c.store.Holds().Held() || c.store.AnyNodeBound() {
-					t.Errorf("%dm: the node is kept free", milliCPU)
-				}
+				expect.That(t, !c.store.Holds().Held() && !c.store.AnyNodeBound(),
+					"%dm: the node is kept free", milliCPU)
 			}
 			wantRefused()
 			if milliCPU == 50 {

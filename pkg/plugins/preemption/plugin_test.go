@@ -65,13 +65,11 @@ func TestWithoutQueueSort(t *testing.T) {
 	plugin := newPlugin(t, plugintest.New(t))
 	for _, pod := range []*corev1.Pod{plugintest.Pod("p", 1), plugintest.Foreign(plugintest.Pod("q", 1))} {
 		result, status := plugin.PreFilter(t.Context(), framework.NewCycleState(), pod, nil)
-		if result != nil || !errors.Is(status.AsError(), app.ErrNoStore) || status.Code() != fwk.Error {
-			t.Errorf("%v, %v; want the error that QueueSort is missing", result, status)
-		}
+		expect.That(t, result == nil && errors.Is(status.AsError(), app.ErrNoStore) && status.Code() == fwk.Error,
+			"%v, %v; want the error that QueueSort is missing", result, status)
 	}
-	if !strings.Contains(app.ErrNoStore.Error(), "enable it in every profile") {
-		t.Error("the error does not say what to do")
-	}
+	expect.That(t, strings.Contains(app.ErrNoStore.Error(), "enable it in every profile"),
+		"the error does not say what to do")
 	_, status := plugin.PostFilter(t.Context(), framework.NewCycleState(), plugintest.Pod("p", 1), nil)
 	plugintest.WantStatus(t, "PostFilter", status, fwk.Unschedulable, "")
 }
@@ -87,18 +85,15 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 		t.Helper()
 		state := framework.NewCycleState()
 		result, status := plugin.PreFilter(t.Context(), state, pod, nil)
-		if result != nil {
-			t.Errorf("pod %s: narrows the nodes to %v", pod.Name, result)
-		}
+		expect.That(t, result == nil, "pod %s: narrows the nodes to %v", pod.Name, result)
 		return state, status
 	}
 	_, status := preFilter(plugintest.Foreign(plugintest.Pod("foreign", 9000)))
 	plugintest.WantStatus(t, "a pod of no queue", status, fwk.Success, "")
 	state, status := preFilter(fits)
 	plugintest.WantStatus(t, "a pod within the quota", status, fwk.Success, "")
-	if v, ok := verdictOf(state); !ok || v.overQuota {
-		t.Errorf("the verdict for a granted pod is %+v, %v", v, ok)
-	}
+	v, ok := verdictOf(state)
+	expect.That(t, ok && !v.overQuota, "the verdict for a granted pod is %+v, %v", v, ok)
 	_, status = preFilter(plugintest.Pod("unknown", 1))
 	plugintest.WantStatus(t, "a pod that was not seen yet", status, fwk.UnschedulableAndUnresolvable, "Starting: ")
 
@@ -110,9 +105,8 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 	})
 	state, status = preFilter(fits)
 	plugintest.WantStatus(t, "a pod over quota", status, fwk.UnschedulableAndUnresolvable, "OverMax: queue root.a: vcore used ")
-	if v, _ := verdictOf(state.Clone()); !v.overQuota {
-		t.Error("PostFilter cannot see the refusal")
-	}
+	v, _ = verdictOf(state.Clone())
+	expect.That(t, v.overQuota, "PostFilter cannot see the refusal")
 	until(t, s, fits, reasons.OverMax)
 	_, status = plugin.PostFilter(t.Context(), state, fits, nil)
 	plugintest.WantStatus(t, "PostFilter after the refusal", status, fwk.Unschedulable, "PreemptionRefused: ")
@@ -128,9 +122,8 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	plugin, s := started(t, h)
 	until(t, s, pod, "")
 	state := framework.NewCycleState()
-	if _, status := plugin.PreFilter(t.Context(), state, pod, nil); !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	_, status := plugin.PreFilter(t.Context(), state, pod, nil)
+	plugintest.WantStatus(t, "PreFilter", status, fwk.Success, "")
 	result, status := plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
 	plugintest.WantStatus(t, "no node", status, fwk.Unschedulable, "PreemptionRefused: ")
 	expect.Same(t, "nominated to", "", result.NominatedNodeName)
@@ -170,9 +163,8 @@ func TestNoNodeCountsTheNodes(t *testing.T) {
 		{"no node", framework.NewNodeToStatus(nil, absent), 0, law, "no node could take the pod; no pod may go"},
 		{"no statuses", nil, 3, law, "no node could take the pod; no pod may go"},
 	} {
-		if got := noNode(c.statuses, c.nodes, c.why); got.Code != reasons.NoNodeFits || got.Text != c.want {
-			t.Errorf("%s: %s %q, want %q", c.name, got.Code, got.Text, c.want)
-		}
+		got := noNode(c.statuses, c.nodes, c.why)
+		expect.Same(t, c.name, "NoNodeFits: "+c.want, string(got.Code)+": "+got.Text)
 	}
 }
 

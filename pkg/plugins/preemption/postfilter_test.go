@@ -2,7 +2,6 @@ package preemption_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,22 +20,14 @@ import (
 )
 
 func TestPostFilterMakesRoom(t *testing.T) {
-	c := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
-		running("v1", "n1", 200), running("v2", "n2", 100), running("v3", "n2", 100),
-	})
-	asker := plugintest.Pod("asker", 150)
-	// One victim is chosen rather than two.
+	c, asker := oneVictimOrTwo(t), plugintest.Pod("asker", 150)
 	c.answers(t, asker, "n1", "MakingRoom: node n1 is held for the pod", "v1")
-	if h, ok := c.store.Holds().Of(asker.UID); !ok || h.Node != "n1" {
-		t.Errorf("hold %+v, %v", h, ok)
-	}
-	// A second call before any victim is gone leaves the nomination, and chooses no further
-	// victims.
+	h, _ := c.store.Holds().Of(asker.UID)
+	expect.Same(t, "the held node", "n1", h.Node)
+	// A second call before any victim is gone leaves the nomination, and chooses no further victims.
 	state, statuses := c.fail(t, asker)
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
-	if result != nil {
-		t.Errorf("%v, want that it waits", result)
-	}
+	expect.That(t, result == nil, "%v, want that it waits", result)
 	c.says(t, status, fwk.UnschedulableAndUnresolvable, "MakingRoom")
 }
 
@@ -46,7 +37,7 @@ func TestPostFilterMakesRoom(t *testing.T) {
 func TestAMemberThatWaitsForRoomTakesNoPlacesBack(t *testing.T) {
 	for group, want := range map[string]fwk.Code{"": fwk.Unschedulable, "g": fwk.UnschedulableAndUnresolvable} {
 		t.Run("PodGroup "+group, func(t *testing.T) {
-			c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
+			c := fullNode(t)
 			first, second := plugintest.Pod("first", 100), plugintest.Pod("second", 100)
 			if group != "" {
 				c.store.FollowPodGroups()
@@ -77,35 +68,30 @@ func TestTheRealFiltersJudge(t *testing.T) {
 	urgent := prioritized(withPort(running("v2", "n1", 100), 80), 7)
 	for _, c := range []struct {
 		name  string
-		nodes nodes
-		pods  pods
+		nodes nodeList
+		pods  podList
 		asker *corev1.Pod
 		on    string // the node that is held, for which v2 is chosen
 		why   string // why none is
 	}{
-		{"a port", nodes{n1}, pods{v1, port}, withPort(queued(), 80), "n1", ""},
-		{"anti-affinity", nodes{n1}, pods{v1, v2}, apart(queued(), "applicationId", "v2"), "n1", ""},
+		{"a port", nodeList{n1}, podList{v1, port}, withPort(queued(), 80), "n1", ""},
+		{"anti-affinity", nodeList{n1}, podList{v1, v2}, apart(queued(), "applicationId", "v2"), "n1", ""},
 		// n1 has free capacity, but topology spread rejects it. Preempting v1 would help,
 		// too, but would free more than is needed.
-		{"topology spread", nodes{n1, node("n2", 100)},
-			pods{labelled(v1.DeepCopy(), "spread", "me"), running("v2", "n2", 100)}, spread, "n2", ""},
-		{"a volume", nodes{n1}, pods{v1, disk}, withDisk(queued()), "n1", ""},
-		{"a taint", nodes{bad, n2}, pods{large, running("v2", "n2", 200)}, queued(), "n2", ""},
-		{"the only node, a port", nodes{n1}, pods{v1, port}, withPort(agent(), 80), "n1", ""},
-		{"the only node, room and a port", nodes{full}, pods{v1, port}, withPort(agent(), 80), "n1", ""},
-		{"the only node, the port of a pod that may not go", nodes{n1}, pods{urgent},
-			withPort(agent(), 80), "", "RoomImpossible"},
-		{"the only node, a volume", nodes{n1}, pods{v1, disk}, withDisk(agent()), "n1", ""},
-		{"the only node, a taint", nodes{bad}, pods{large}, agent(), "", "RoomImpossible"},
-		{"the only node, a pod of higher priority", nodes{node("n1", 100)}, pods{urgent},
-			agent(), "", "higher priority than the asker's: 1"},
+		{"topology spread", nodeList{n1, node("n2", 100)},
+			podList{labelled(v1.DeepCopy(), "spread", "me"), running("v2", "n2", 100)}, spread, "n2", ""},
+		{"a volume", nodeList{n1}, podList{v1, disk}, withDisk(queued()), "n1", ""},
+		{"a taint", nodeList{bad, n2}, podList{large, running("v2", "n2", 200)}, queued(), "n2", ""},
+		{"the only node, a port", nodeList{n1}, podList{v1, port}, withPort(agent(), 80), "n1", ""},
+		{"the only node, room and a port", nodeList{full}, podList{v1, port}, withPort(agent(), 80), "n1", ""},
+		{"the only node, the port of a pod that may not go", nodeList{n1}, podList{urgent}, withPort(agent(), 80), "", "RoomImpossible"},
+		{"the only node, a volume", nodeList{n1}, podList{v1, disk}, withDisk(agent()), "n1", ""},
+		{"the only node, a taint", nodeList{bad}, podList{large}, agent(), "", "RoomImpossible"},
+		{"the only node, a pod of higher priority", nodeList{node("n1", 100)}, podList{urgent}, agent(), "", "higher priority than the asker's: 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cl := newCluster(t, twoQueues, c.nodes, c.pods)
-			var chosen []string
-			if c.on != "" {
-				chosen = []string{"v2"}
-			}
+			chosen := map[bool][]string{true: {"v2"}}[c.on != ""]
 			cl.answers(t, c.asker, c.on, c.why, chosen...)
 			expect.Same(t, "held", c.on != "", cl.store.Holds().Held())
 		})
@@ -125,7 +111,7 @@ func below(most int) string {
 // TestPlanRunsFiltersAfterARefusedPreFilter: PreFilter rejects, so the filters did not run for the nodes; the plan
 // runs them.
 func TestPlanRunsFiltersAfterARefusedPreFilter(t *testing.T) {
-	c := newCluster(t, below(1), nodes{tainted("n1", 4000), node("n2", 1000)}, pods{
+	c := newCluster(t, below(1), nodeList{tainted("n1", 4000), node("n2", 1000)}, podList{
 		labelled(running("v1", "n1", 1000), "queue", "root.p.b"),
 	})
 	asker := labelled(plugintest.Pod("asker", 100), "queue", "root.p.a")
@@ -135,8 +121,8 @@ func TestPlanRunsFiltersAfterARefusedPreFilter(t *testing.T) {
 // TestManyNodesRefuse: a plan may run the filters for a hundred nodes. If more of them
 // reject, the one that accepts is still found.
 func TestManyNodesRefuse(t *testing.T) {
-	var all nodes
-	var placed pods
+	var all nodeList
+	var placed podList
 	for i := range 260 {
 		n := node(fmt.Sprintf("n%03d", i), 1000)
 		n.Labels["last"] = fmt.Sprint(i == 259)
@@ -165,7 +151,7 @@ func TestManyNodesRefuse(t *testing.T) {
 // TestHoldersShareANode: a plan may join the holders of a node, because it counts the
 // pods that they wait for. The holders do not block each other when their turn comes.
 func TestHoldersShareANode(t *testing.T) {
-	c := newCluster(t, twoQueues, nodes{node("n1", 200)}, two())
+	c := newCluster(t, twoQueues, nodeList{node("n1", 200)}, two())
 	first, second := plugintest.Pod("first", 100), plugintest.Pod("second", 100)
 	c.answers(t, first, "n1", "MakingRoom: node n1", "v1")
 	c.answers(t, second, "n1", "MakingRoom: node n1", "v2")
@@ -179,8 +165,7 @@ func TestHoldersShareANode(t *testing.T) {
 // being bound is not.
 func TestPodsInPermit(t *testing.T) {
 	for _, waits := range []bool{false, true} {
-		c := newCluster(t, twoQueues, nodes{node("n1", 200)}, nil)
-		v := labelled(plugintest.Pod("v", 200), "queue", "root.b", "applicationId", "v")
+		c, v := newCluster(t, twoQueues, nodeList{node("n1", 200)}, nil), ofB("v", 200)
 		c.store.Upsert(c.translate(v), c.now)
 		c.store.Gate(v.UID, c.now)
 		if verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now); !verdict.OK() {
@@ -210,7 +195,7 @@ func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo { return n.
 // the node. The store does not know of the nomination: by its numbers the asker fits.
 func TestNominatedPodsCount(t *testing.T) {
 	info := expect.Get(framework.NewPodInfo(plugintest.Foreign(plugintest.Pod("nominated", 100))))(t)
-	c := newCluster(t, twoQueues, nodes{node("n1", 300)}, two(),
+	c := newCluster(t, twoQueues, nodeList{node("n1", 300)}, two(),
 		frameworkruntime.WithPodNominator(nominations{on: map[string][]fwk.PodInfo{"n1": {info}}}))
 	c.answers(t, plugintest.Pod("asker", 100), "n1", "MakingRoom: node n1 is held for the pod", "v1")
 }
@@ -220,17 +205,14 @@ func TestNominatedPodsCount(t *testing.T) {
 // store knows of a newer pod on the node, so that store and snapshot have equally many.
 func TestEndedPodsAreNotCountedOnTheNode(t *testing.T) {
 	for _, came := range []*corev1.Pod{nil, running("v4", "n1", 0)} {
-		ended := running("v1", "n1", 100)
-		c := newCluster(t, twoQueues, nodes{node("n1", 300)}, pods{
-			ended, running("v2", "n1", 100), running("v3", "n1", 100),
-		})
+		ended := running("v0", "n1", 100)
+		c := newCluster(t, twoQueues, nodeList{node("n1", 300)}, append(two(), ended))
 		if came != nil {
-			c.known(t, came)
-			c.store.Upsert(c.translate(came), c.now)
+			c.seen(t, came)
 		}
 		on, status := c.answer(t, plugintest.Pod("asker", 200), ended)
 		expect.Same(t, "held", "n1", on)
-		c.says(t, status, fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod", "v2")
+		c.says(t, status, fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod", "v1")
 	}
 }
 
@@ -239,28 +221,20 @@ func TestEndedPodsAreNotCountedOnTheNode(t *testing.T) {
 // turn.
 func TestRoomThatCameByItself(t *testing.T) {
 	ended := running("v1", "n1", 100)
-	c := newCluster(t, twoQueues, nodes{node("n1", 200), node("n2", 200)}, pods{
-		ended, running("v2", "n1", 100), running("v3", "n2", 200),
-	})
+	c := twoNodes(t, podList{ended, running("v2", "n1", 100), running("v3", "n2", 200)})
 	asker := plugintest.Pod("asker", 100)
 	on, status := c.answer(t, asker, ended)
 	expect.Same(t, "held", "", on)
 	c.says(t, status, fwk.Unschedulable,
 		"pods on node n1 ended while this pod was tried; it is tried again in its turn")
-	if h, holds := c.store.Holds().Of(asker.UID); holds {
-		t.Errorf("it holds %+v", h)
-	}
-	if why := c.store.Explain(asker.UID); !strings.Contains(why.Text, "Insufficient cpu") {
-		t.Errorf("people are told %v", why)
-	}
+	_, holds := c.store.Holds().Of(asker.UID)
+	expect.Same(t, "it holds a node", false, holds)
+	expect.Says(t, c.store.Explain(asker.UID).Text, "Insufficient cpu")
 	// If other pods use the capacity by then, victims are chosen.
-	taken := running("v4", "n1", 100)
-	c.known(t, taken)
-	c.store.Upsert(c.translate(taken), c.now)
+	c.seen(t, running("v4", "n1", 100))
 	time.Sleep(time.Second) // plans are at least this far apart
-	if on, status := c.answer(t, asker); on == "" {
-		t.Errorf("no room is made for it: %v", status)
-	}
+	on, status = c.answer(t, asker)
+	expect.That(t, on != "", "no room is made for it: %v", status)
 }
 
 // TestBoundWhileItIsPlannedFor: a plan for a pod that another scheduler binds meanwhile
@@ -268,19 +242,15 @@ func TestRoomThatCameByItself(t *testing.T) {
 func TestBoundWhileItIsPlannedFor(t *testing.T) {
 	for _, outcome := range []planner.Outcome{planner.Refuse, planner.Wait} {
 		t.Run(string(outcome), func(t *testing.T) {
-			c := newCluster(t, twoQueues, nodes{node("n1", 200)}, pods{running("v1", "n1", 200)})
-			asker := plugintest.Pod("asker", 100)
+			c, asker := fullNode(t), plugintest.Pod("asker", 100)
 			c.fail(t, asker)
 			input, why := c.store.BeginPlan(asker.UID, "", nil, c.now)
 			if input == nil {
 				t.Fatal(why)
 			}
-			bound := asker.DeepCopy()
-			bound.Spec.NodeName = "n1"
-			c.store.Upsert(c.translate(bound), c.now)
-			if why := c.store.RejectPlan(asker.UID, &planner.Decision{Ask: input.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
-				t.Errorf("it is told %v", why)
-			}
+			c.store.Upsert(c.translate(plugintest.On(asker.DeepCopy(), "n1")), c.now)
+			why = c.store.RejectPlan(asker.UID, &planner.Decision{Ask: input.Ask, Outcome: outcome, Node: "n1"}, c.now)
+			expect.Same(t, "why", "the pod has a node", why.Text)
 			expect.Holds(t, c.store.Check())
 		})
 	}
@@ -329,9 +299,7 @@ func BenchmarkPostFilter(b *testing.B) {
 		asker := prioritized(plugintest.Pod("asker", 200), 10)
 		for _, name := range []string{preemption.Name, "DefaultPreemption"} {
 			plugin := c.postFilter(b, name)
-			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, name), func(b *testing.B) {
-				c.measure(b, plugin, asker)
-			})
+			b.Run(fmt.Sprintf("nodes=%d/%s", nodes, name), func(b *testing.B) { c.measure(b, plugin, asker) })
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,8 +52,8 @@ partitions:
 // previewCluster has one node with 2 vcore free, and one node full of pods of queue b.
 func previewCluster(tb testing.TB, more ...frameworkruntime.Option) (*cluster, *preemption.Previewer) {
 	tb.Helper()
-	ns := nodes{node("full", 4000), node("roomy", 4000)}
-	ps := pods{
+	ns := nodeList{node("full", 4000), node("roomy", 4000)}
+	ps := podList{
 		running("b1", "full", 2000), running("b2", "full", 2000), running("b3", "roomy", 1000),
 		labelled(running("rich", "roomy", 1000), "queue", "root.tight.rich"),
 	}
@@ -74,7 +73,8 @@ func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
 	cfg := &schedulerconfig.KubeSchedulerConfiguration{Profiles: []schedulerconfig.KubeSchedulerProfile{
 		{SchedulerName: plugintest.Profile, PluginConfig: defaults.PluginConfigsV1},
 	}}
-	pv, shared, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, registry(tb), c.assumed)
+	frameworks := map[string]framework.Framework{plugintest.Profile: c}
+	pv, shared, err := preemption.NewPreviewer(tb.Context(), cfg, frameworks, registry(tb), c.assumed)
 	expect.OK(tb, err)
 	plugintest.Until(tb, "the PriorityClasses are read", func() bool {
 		_, readable := shared.PriorityClass("")
@@ -112,9 +112,8 @@ func TestPreviewSeesWhatOtherProfilesAssumed(t *testing.T) {
 			c.assumed["elsewhere"] = step.assumed
 		}
 		out := previewOf(t, pv, labelled(plugintest.Pod("small", 2000), "queue", "root.b"))
-		if out.Outcome != step.outcome || out.Nodes.Fit != step.fit {
-			t.Errorf("the other pod goes to node %q: %d nodes fit, %s", step.assumed, out.Nodes.Fit, out.Summary)
-		}
+		expect.That(t, out.Outcome == step.outcome && out.Nodes.Fit == step.fit,
+			"the other pod goes to node %q: %d nodes fit, %s", step.assumed, out.Nodes.Fit, out.Summary)
 	}
 }
 
@@ -190,10 +189,8 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 			}
 			previewed := previewOf(t, pv, pod)
 			node, _ := c.answer(t, pod)
-			if chosen := c.chosen(); previewed.Node != node || !slices.Equal(victimsOf(previewed), chosen) {
-				t.Errorf("node %q and victims %v were previewed, and it came to node %q and %v: %s",
-					previewed.Node, victimsOf(previewed), node, chosen, previewed.Summary)
-			}
+			expect.Same(t, "node of the preview, and then: "+previewed.Summary, node, previewed.Node)
+			expect.Same(t, "victims of the preview, and then: "+previewed.Summary, c.chosen(), victimsOf(previewed))
 		})
 	}
 }
@@ -223,9 +220,8 @@ func TestPreviewBesideAHold(t *testing.T) {
 		}
 		pod := labelled(plugintest.Pod("next", next.milliCPU), objects.PodGroupLabel, next.group)
 		pod.Namespace = next.namespace
-		if out := previewOf(t, pv, pod); out.Nodes.Fit != next.fit || out.Nodes.Held != 1-next.fit {
-			t.Errorf("%s: %d nodes fit and %d are held: %s", next.name, out.Nodes.Fit, out.Nodes.Held, out.Summary)
-		}
+		out := previewOf(t, pv, pod)
+		expect.Same(t, next.name+": nodes that fit, and that are held", [2]int{next.fit, 1 - next.fit}, [2]int{out.Nodes.Fit, out.Nodes.Held})
 	}
 }
 
@@ -262,10 +258,9 @@ func TestPreviewOfADaemonSetPodThatAnotherPluginRefuses(t *testing.T) {
 	_, pv := previewCluster(t)
 	for _, at := range []string{"roomy", "full"} {
 		out := previewOf(t, pv, labelled(daemon("asker", at, 1500), "refused", ""))
-		if out.Outcome != documents.PreviewWaits || out.Node != "" || len(victimsOf(out)) > 0 ||
-			!strings.Contains(out.Summary, "the pod is refused everywhere") {
-			t.Errorf("node %s: %s on node %q: %s", at, out.Outcome, out.Node, out.Summary)
-		}
+		expect.That(t, out.Outcome == documents.PreviewWaits && out.Node == "" && len(victimsOf(out)) == 0,
+			"node %s: %s on node %q", at, out.Outcome, out.Node)
+		expect.Says(t, out.Summary, "the pod is refused everywhere")
 	}
 }
 
@@ -297,22 +292,17 @@ func FuzzPreview(f *testing.F) {
 		bad := (*documents.ManifestError)(nil)
 		switch {
 		case errors.As(err, &bad):
-			if bad.Text == "" {
-				t.Error("refused without a word")
-			}
+			expect.That(t, bad.Text != "", "refused without a word")
 		case err != nil:
 			t.Errorf("%v", err)
 		case out.Outcome != documents.PreviewFits && out.Outcome != documents.PreviewWaits && out.Outcome != documents.PreviewPreempts || out.Summary == "":
 			t.Errorf("outcome %q: %q", out.Outcome, out.Summary)
 		default:
-			if _, err := json.Marshal(out); err != nil {
-				t.Error(err)
-			}
+			expect.Get(json.Marshal(out))(t)
 		}
 		after, things := changed(c.store)
-		if things > 0 || after.Queues != before.Queues || after.Holds != before.Holds || after.Counts != before.Counts {
-			t.Errorf("%d pods, applications or nodes changed; counts before and after: %+v, %+v", things, before.Counts, after.Counts)
-		}
+		same := things == 0 && after.Queues == before.Queues && after.Holds == before.Holds && after.Counts == before.Counts
+		expect.That(t, same, "%d pods, applications or nodes changed; counts before and after: %+v, %+v", things, before.Counts, after.Counts)
 	})
 }
 

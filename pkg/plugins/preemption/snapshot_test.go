@@ -110,21 +110,15 @@ func seenIn(t *testing.T, s fwk.SharedLister, nodes []*corev1.Node) (all []strin
 // shows, at the first preview and at one that reuses infos.
 func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
 	pods := variedPods()
-	var live []*corev1.Pod
-	for _, p := range pods {
-		if p.Status.Phase != corev1.PodSucceeded {
-			live = append(live, p)
-		}
-	}
+	live := slices.DeleteFunc(variedPods(), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 	s, _, nodes := stocked(t, 4, pods)
 	want := seenIn(t, schedulercache.NewSnapshot(live, nodes), nodes)
 	for _, which := range []string{"first", "second"} {
 		s.takeSnapshot()
 		expect.Same(t, fmt.Sprintf("the %s snapshot differs from upstream's", which), want, seenIn(t, s, nodes))
 	}
-	if all := seenIn(t, schedulercache.NewSnapshot(pods, nodes), nodes); cmp.Equal(all, want) {
-		t.Error("pods that ended are not noticed, so equality proves nothing")
-	}
+	all := seenIn(t, schedulercache.NewSnapshot(pods, nodes), nodes)
+	expect.That(t, !cmp.Equal(all, want), "pods that ended are not noticed, so equality proves nothing")
 }
 
 // TestInfosAreKept: an unchanged pod keeps its infos, a pod that changed or is bound only
@@ -143,22 +137,18 @@ func TestInfosAreKept(t *testing.T) {
 	s.placed = binding{"waits": "n3"}
 	s.takeSnapshot()
 	after := s.kept.last()
-	if before["uid-p6"] == nil || before["uid-p6"] != after["uid-p6"] {
-		t.Error("the infos of a pod that did not change are made again")
-	}
-	if got := after["uid-p7"].CalculateResource().Resource.GetMilliCPU(); got != 5000 || before["uid-p7"] == after["uid-p7"] {
-		t.Errorf("after it was resized to 5 cores the pod has %d milli-CPU", got)
-	}
-	if before["uid-p8"] == nil || after["uid-p8"] != nil || after["waits"] != nil || after["uid-p9"] != nil {
-		t.Error("kept are infos of pods that are gone, ended, or bound in memory only")
-	}
-	if info, _ := s.snapshot.Get("n3"); len(info.GetPods()) != 1 || info.GetRequested().GetMilliCPU() != 100 {
-		t.Errorf("a pod that is being bound is not on its node: %v", info)
-	}
+	expect.That(t, before["uid-p6"] != nil && before["uid-p6"] == after["uid-p6"],
+		"the infos of a pod that did not change are made again")
+	got := after["uid-p7"].CalculateResource().Resource.GetMilliCPU()
+	expect.That(t, got == 5000 && before["uid-p7"] != after["uid-p7"], "resized to 5 cores, the pod has %d milli-CPU", got)
+	expect.That(t, before["uid-p8"] != nil && after["uid-p8"] == nil && after["waits"] == nil && after["uid-p9"] == nil,
+		"kept are infos of pods that are gone, ended, or bound in memory only")
+	info, _ := s.snapshot.Get("n3")
+	expect.That(t, len(info.GetPods()) == 1 && info.GetRequested().GetMilliCPU() == 100,
+		"a pod that is being bound is not on its node: %v", info)
 	s.dropSnapshot()
-	if _, err := s.NodeInfos().Get("n0"); err == nil {
-		t.Error("the snapshot is there after it was let go")
-	}
+	_, err := s.NodeInfos().Get("n0")
+	expect.That(t, err != nil, "the snapshot is there after it was let go")
 }
 
 // TestInfosAreForgotten: one minute after the last preview no infos are kept.
@@ -175,8 +165,7 @@ func TestInfosAreForgotten(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		expect.Same(t, "infos of pods that are kept a minute after the last preview", 0, len(s.kept.last()))
-		if info, err := s.NodeInfos().Get("n0"); err != nil || len(info.GetPods()) == 0 {
-			t.Error("what is forgotten is taken from a preview that uses it")
-		}
+		info := expect.Get(s.NodeInfos().Get("n0"))(t)
+		expect.That(t, len(info.GetPods()) > 0, "what is forgotten is taken from a preview that uses it")
 	})
 }
