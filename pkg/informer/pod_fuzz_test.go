@@ -81,9 +81,8 @@ func TestWrongBooksAreNoticed(t *testing.T) {
 				wrong.plant(s)
 			}
 		})
-		if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, wrong.expect) }) {
-			t.Errorf("%s: not found: %q", name, found)
-		}
+		expect.That(t, slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, wrong.expect) }),
+			"%s: not found: %q", name, found)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
@@ -243,9 +244,8 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 		}
 	}
 	for i, mutant := range mutants {
-		if noticed[i] < mutant.least {
-			t.Errorf("a planner without %q is noticed %d times, want %d", mutant.bug, noticed[i], mutant.least)
-		}
+		expect.That(t, noticed[i] >= mutant.least,
+			"a planner without %q is noticed %d times, want %d", mutant.bug, noticed[i], mutant.least)
 	}
 }
 
@@ -262,9 +262,7 @@ func notices(t *testing.T, bug, part string, times int, try func(seed uint64) (p
 			t.Fatalf("seed %d with %s: %v, want %q", seed, bug, err, part)
 		}
 	}
-	if times > 0 {
-		t.Errorf("%s was planted too seldom, %d times are missing", bug, times)
-	}
+	expect.That(t, times <= 0, "%s was planted too seldom, %d times are missing", bug, times)
 }
 
 // TestChanceIsNoticed plants a planner that takes whichever of two equally harmful plans

@@ -188,9 +188,7 @@ func TestClosedSystemsNoticeLoops(t *testing.T) {
 		for seed := uint64(1); seed <= 1000 && !looped; seed++ {
 			looped = newClosedSystem(seed, buggy(bug...)).converge(rand.New(rand.NewPCG(seed, 12))) != nil
 		}
-		if !looped {
-			t.Errorf("all systems converge without %v", bug)
-		}
+		expect.That(t, looped, "all systems converge without %v", bug)
 	}
 	if err := circle(buggy("law 2 shortage")).converge(rand.New(rand.NewPCG(1, 1))); err == nil {
 		t.Errorf("the circle converges without the part of law 2 that is made for it")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
@@ -158,9 +159,8 @@ func TestAlikePodsAreWeighedTogether(t *testing.T) {
 		t.Fatalf("%d victims, exhaustive %v", len(d.Victims), d.Exhaustive)
 	}
 	for _, v := range d.Victims {
-		if v.Originator || v.Created.Before(epoch.Add(21*time.Second)) {
-			t.Errorf("%s is not among the youngest that are no originators", v.UID)
-		}
+		expect.That(t, !v.Originator && !v.Created.Before(epoch.Add(21*time.Second)),
+			"%s is not among the youngest that are no originators", v.UID)
 	}
 }
 
@@ -202,9 +202,8 @@ func TestDegenerateCases(t *testing.T) {
 			snapshot.Nodes[i] = planner.NewNode(n.Name, n.Allocatable, n.Free, n.Pods)
 		}
 		d := search.Plan(snapshot, ask, p)
-		if d.Outcome != c.outcome || d.Stopped != c.stopped {
-			t.Errorf("%s: %s %q, want %s %q", c.name, d.Outcome, d.Stopped, c.outcome, c.stopped)
-		}
+		expect.That(t, d.Outcome == c.outcome && d.Stopped == c.stopped,
+			"%s: %s %q, want %s %q", c.name, d.Outcome, d.Stopped, c.outcome, c.stopped)
 		if err := judge.Lawful(snapshot, d, p); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -357,8 +356,7 @@ func TestAllocationsDoNotFollowPods(t *testing.T) {
 			return testing.AllocsPerRun(1, func() { search.Plan(snapshot, ask, planner.Params{}) })
 		}
 		small, large := allocs(200, 20), allocs(800, 40)
-		if large > small*1.5+500 {
-			t.Errorf("%+v: %.0f allocations for 4,000 pods, %.0f for 32,000", c, small, large)
-		}
+		expect.That(t, large <= small*1.5+500,
+			"%+v: %.0f allocations for 4,000 pods, %.0f for 32,000", c, small, large)
 	}
 }

@@ -52,9 +52,7 @@ func TestLawfulAgreesWithTheLaws(t *testing.T) {
 		}
 	}
 	for law := range laws {
-		if seen[law] < 2 {
-			t.Errorf("%s is broken alone in %d sets only", law, seen[law])
-		}
+		expect.That(t, seen[law] >= 2, "%s is broken alone in %d sets only", law, seen[law])
 	}
 	seen.require(t, 5000, map[string]uint64{"lawful": 100})
 }

@@ -107,9 +107,8 @@ func (c tally) count(o *oracle, best choice, found bool) {
 func (c tally) require(t *testing.T, cases uint64, shares map[string]uint64) {
 	t.Helper()
 	for what, least := range shares {
-		if c[what]*1000 < least*cases {
-			t.Errorf("%d of %d cases have %q, want %d in 1000", c[what], cases, what, least)
-		}
+		expect.That(t, c[what]*1000 >= least*cases,
+			"%d of %d cases have %q, want %d in 1000", c[what], cases, what, least)
 	}
 }
 
@@ -163,9 +162,8 @@ func TestBarredNodes(t *testing.T) {
 				return node == c.barred
 			}
 			d := search.Plan(snapshot, ask, p)
-			if d.Node != c.node || !slices.Equal(uids(d), c.victims) || !slices.Equal(asked, c.asked) {
-				t.Errorf("%s; asked about %q", d, asked)
-			}
+			expect.That(t, d.Node == c.node && slices.Equal(uids(d), c.victims) && slices.Equal(asked, c.asked),
+				"%s; asked about %q", d, asked)
 		})
 	}
 }

@@ -137,9 +137,7 @@ func TestGuaranteesBind(t *testing.T) {
 			own.ClassOrder = daemonset.YuniKorn // opted-out pods before originators
 			d := daemonset.Plan(&c.node, &c.ask, own)
 			expect.Same(t, "victims: "+d.String(), tt.want, names(&d))
-			if d.Outcome == planner.Hold {
-				t.Error("the node is held although no pods may go")
-			}
+			expect.That(t, d.Outcome != planner.Hold, "the node is held although no pods may go")
 			if tt.rule != "" && !slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == tt.rule }) {
 				t.Errorf("rejected %v, want some by %s", d.Rejected, tt.rule)
 			}

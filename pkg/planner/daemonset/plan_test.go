@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 )
@@ -59,9 +60,7 @@ var everyDay = map[string]uint64{
 func (c tally) require(t *testing.T, cases uint64, shares map[string]uint64) {
 	t.Helper()
 	for what, least := range shares {
-		if c[what]*1000 < least*cases {
-			t.Errorf("only %d of %d cases are %q: %v", c[what], cases, what, c)
-		}
+		expect.That(t, c[what]*1000 >= least*cases, "only %d of %d cases are %q: %v", c[what], cases, what, c)
 	}
 }
 
@@ -286,12 +285,10 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 		}
 	}
 	for i, bug := range mutants {
-		if caught[i] < bug.least {
-			t.Errorf("a planner without %q is noticed %d times, want %d", bug.without, caught[i], bug.least)
-		}
-		if (judged[i] > 0) != bug.judged {
-			t.Errorf("a planner without %q: Judge refuses %d plans, want some: %v", bug.without, judged[i], bug.judged)
-		}
+		expect.That(t, caught[i] >= bug.least,
+			"a planner without %q is noticed %d times, want %d", bug.without, caught[i], bug.least)
+		expect.That(t, (judged[i] > 0) == bug.judged,
+			"a planner without %q: Judge refuses %d plans, want some: %v", bug.without, judged[i], bug.judged)
 	}
 }
 

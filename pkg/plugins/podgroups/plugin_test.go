@@ -151,9 +151,8 @@ func TestAllowNeedsTheStoresVerdict(t *testing.T) {
 		waiting, alone := &atWait{pod: pod}, &atWait{pod: member("alone", "")}
 		h.pods = []*atWait{waiting, alone}
 		h.theirs.IterateOverWaitingPods(func(w fwk.WaitingPod) { w.Allow(Name) })
-		if len(waiting.let) != want || len(alone.let) != 1 {
-			t.Errorf("%d run: let go by %v, and one without a PodGroup by %v", running, waiting.let, alone.let)
-		}
+		expect.That(t, len(waiting.let) == want && len(alone.let) == 1,
+			"%d run: let go by %v, and one without a PodGroup by %v", running, waiting.let, alone.let)
 	}
 }
 
@@ -163,9 +162,8 @@ func TestPostFilter(t *testing.T) {
 		pod := member("asks", "g")
 		pl, _ := fixture(t, nil, running, pod)
 		_, status := pl.PostFilter(t.Context(), nil, pod, nil)
-		if status.Code() != fwk.Unschedulable || status.Message() != message {
-			t.Errorf("%d run: %v", running, status)
-		}
+		expect.That(t, status.Code() == fwk.Unschedulable && status.Message() == message,
+			"%d run: %v", running, status)
 	}
 }
 

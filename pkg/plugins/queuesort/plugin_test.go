@@ -237,14 +237,11 @@ func TestKeyedPodsKeepTheOrderOfTheirAdmission(t *testing.T) {
 	low, high := prioritized(plugintest.Pod("low", 1), 1), prioritized(plugintest.Pod("high", 1), 2)
 	plugin, _ := started(t, low, high)
 	early, late := time.Unix(1, 0), time.Now().Add(time.Hour)
-	if !plugin.Less(queued(high, late), queued(low, early)) || plugin.Less(queued(low, early), queued(high, late)) {
-		t.Error("the higher priority is not first, whenever it was queued")
-	}
+	expect.That(t, plugin.Less(queued(high, late), queued(low, early)) && !plugin.Less(queued(low, early), queued(high, late)),
+		"the higher priority is not first, whenever it was queued")
 	stranger := prioritized(plugintest.Foreign(plugintest.Pod("stranger", 1)), 2)
-	if !plugin.Less(queued(stranger, early), queued(high, early)) {
-		t.Error("of equal rank, the pod that waits longer than the other's admission is not first")
-	}
-	if !plugin.Less(queued(high, early), queued(stranger, late)) {
-		t.Error("of equal rank, the pod that came after the other's admission is first")
-	}
+	expect.That(t, plugin.Less(queued(stranger, early), queued(high, early)),
+		"of equal rank, the pod that waits longer than the other's admission is not first")
+	expect.That(t, plugin.Less(queued(high, early), queued(stranger, late)),
+		"of equal rank, the pod that came after the other's admission is first")
 }

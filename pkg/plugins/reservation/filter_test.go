@@ -95,9 +95,7 @@ func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	plugintest.WantStatus(t, "a pod of no queue", <-early, fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	other := plugintest.Foreign(plugintest.Pod("other", 1))
 	plugintest.WantStatus(t, "elsewhere", s.filter(t, other, "n2"), fwk.Success, "")
-	if s.store.Ready() {
-		t.Error("the store started without queues")
-	}
+	expect.That(t, !s.store.Ready(), "the store started without queues")
 }
 
 // filter is what the filter says of a pod on a node of one core with the others.

@@ -68,9 +68,7 @@ func (s *fixture) reserve(t *testing.T, pod *corev1.Pod) *fwk.Status {
 func (s *fixture) permit(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	t.Helper()
 	status, wait := s.Permit(t.Context(), framework.NewCycleState(), pod, "n1")
-	if wait != 0 {
-		t.Errorf("pod %s waits for %v", pod.Name, wait)
-	}
+	expect.That(t, wait == 0, "pod %s waits for %v", pod.Name, wait)
 	return status
 }
 
