@@ -57,10 +57,7 @@ func TestFitsThatPassChangeNothing(t *testing.T) {
 		_, want, _ := real(m, nil)
 		f := &filters{}
 		got := f.plan(m, 0)
-		calls := 0
-		if want.Outcome != planner.Refuse {
-			calls = 1
-		}
+		calls := map[bool]int{true: 1}[want.Outcome != planner.Refuse]
 		if f.calls != calls || got.FitsCalls != calls {
 			t.Fatalf("generate(%d, 8): %d calls, said are %d, want %d", seed, f.calls, got.FitsCalls, calls)
 		}
@@ -238,9 +235,7 @@ func crowd(pods int, away ...int) (*model, *filters) {
 	for i := range pods {
 		m.pods = append(m.pods, &mpod{uid: fmt.Sprintf("v%03d", i), app: "b", queue: 2, request: []int64{2}, created: i, originator: i%2 == 0})
 	}
-	for _, i := range away {
-		f.away = append(f.away, m.pods[i].uid)
-	}
+	f.away = each(away, func(i int) string { return m.pods[i].uid })
 	return m, f
 }
 
@@ -267,14 +262,11 @@ func TestFitsTooOften(t *testing.T) {
 func TestFitsAffinity(t *testing.T) {
 	m := pair()
 	f := &filters{stay: []string{"v1"}}
-	if d := f.plan(m, 0); d.Outcome != planner.Refuse || d.Stopped != planner.RuleFilters || f.calls != 2 {
-		// Arithmetic chooses v1, the younger; without all pods, the filters fail as well.
-		t.Errorf("%s after %d calls", d, f.calls)
-	}
+	d := f.plan(m, 0)
+	// Arithmetic chooses v1, the younger; without all pods, the filters fail as well.
+	expect.That(t, d.Outcome == planner.Refuse && d.Stopped == planner.RuleFilters && f.calls == 2, "%s after %d calls", d, f.calls)
 	f = &filters{stay: []string{"v0"}}
-	if d := f.plan(m, 0); !slices.Equal(uids(d), []string{"v1"}) {
-		t.Errorf("%s", d)
-	}
+	expect.Same(t, "victims", []string{"v1"}, uids(f.plan(m, 0)))
 }
 
 // TestFitsNextNode: a node that the filters reject whatever pods leave costs two calls,
@@ -296,12 +288,12 @@ func TestFitsNextNode(t *testing.T) {
 	} {
 		f := &c.filters
 		d := f.plan(m, 0)
-		if d.Node != "c" || !slices.Equal(uids(d), []string{"on-c"}) || f.calls != c.calls || !slices.Equal(d.Unfit, []string{"a", "b"}) {
-			t.Errorf("%s after %d calls, want %d; unfit %v", d, f.calls, c.calls, d.Unfit)
-		}
-		if f.calls = 0; f.plan(m, c.calls-1).Outcome != planner.Refuse || f.calls != c.calls-1 {
-			t.Errorf("%d calls", f.calls)
-		}
+		expect.Same(t, "node and victims", []string{"c", "on-c"}, append([]string{d.Node}, uids(d)...))
+		expect.Same(t, "calls", c.calls, f.calls)
+		expect.Same(t, "nodes that do not fit", []string{"a", "b"}, d.Unfit)
+		f.calls = 0
+		expect.Same(t, "with a call less", planner.Refuse, f.plan(m, c.calls-1).Outcome)
+		expect.Same(t, "calls then", c.calls-1, f.calls)
 	}
 }
 

@@ -127,9 +127,9 @@ func TestUnsoundPlansAreNoticed(t *testing.T) {
 
 // chosen returns the node and the victims of a decision.
 func (o *oracle) chosen(d planner.Decision) (node int, set []int) {
-	for _, v := range d.Victims {
-		set = append(set, slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID }))
-	}
+	set = each(d.Victims, func(v planner.Victim) int {
+		return slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID })
+	})
 	return slices.IndexFunc(o.nodes, func(n *mnode) bool { return n.name == d.Node }), set
 }
 
@@ -204,9 +204,8 @@ func TestDegenerateCases(t *testing.T) {
 		d := search.Plan(snapshot, ask, p)
 		expect.That(t, d.Outcome == c.outcome && d.Stopped == c.stopped,
 			"%s: %s %q, want %s %q", c.name, d.Outcome, d.Stopped, c.outcome, c.stopped)
-		if err := judge.Lawful(snapshot, d, p); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		err := judge.Lawful(snapshot, d, p)
+		expect.That(t, err == nil, "%s: %v", c.name, err)
 	}
 }
 

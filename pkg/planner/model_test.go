@@ -147,31 +147,21 @@ func (m *model) snapshot(chance *rand.Rand) (*planner.Snapshot, *planner.Ask, pl
 			chance.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		}
 	}
-	amounts := func(a []int64) planner.Amounts {
-		var out planner.Amounts
-		for _, t := range types {
-			out = append(out, a[t])
-		}
-		return out
-	}
-	snapshot := &planner.Snapshot{Queues: m.view(ids)}
-	for _, t := range types {
-		snapshot.Types = append(snapshot.Types, m.types[t])
-	}
-	for _, b := range budgets {
-		snapshot.Budgets = append(snapshot.Budgets, m.budgets[b])
+	amounts := func(a []int64) planner.Amounts { return each(types, func(t int) int64 { return a[t] }) }
+	snapshot := &planner.Snapshot{
+		Queues:  m.view(ids),
+		Types:   each(types, func(t int) string { return m.types[t] }),
+		Budgets: each(budgets, func(b int) int64 { return m.budgets[b] }),
 	}
 	for _, n := range nodes {
-		node := &planner.Node{Name: m.nodes[n].name, Allocatable: amounts(m.nodes[n].allocatable)}
-		for _, t := range types {
-			node.Free = append(node.Free, m.free(n, t))
-		}
+		free := each(types, func(t int) int64 { return m.free(n, t) })
+		var on []*planner.Pod
 		for _, i := range pods {
 			if m.pods[i].node == n {
-				node.Pods = append(node.Pods, m.pods[i].pod(ids, budgets, amounts))
+				on = append(on, m.pods[i].pod(ids, budgets, amounts))
 			}
 		}
-		snapshot.Nodes = append(snapshot.Nodes, planner.NewNode(node.Name, node.Allocatable, node.Free, node.Pods))
+		snapshot.Nodes = append(snapshot.Nodes, planner.NewNode(m.nodes[n].name, amounts(m.nodes[n].allocatable), free, on))
 	}
 	ask := &planner.Ask{
 		UID: "asker", Namespace: "default", Name: "asker", Leaf: queues.ID(ids[m.ask.queue]), App: m.ask.app,
@@ -201,11 +191,7 @@ func (m *model) group(ids []int, amounts func([]int64) planner.Amounts) *planner
 			g.Shares = append(g.Shares, share)
 		}
 	}
-	var free []int64
-	for t := range m.types {
-		free = append(free, m.freeInAll(t))
-	}
-	g.Free = amounts(free)
+	g.Free = amounts(each(upTo(len(m.types)), m.freeInAll))
 	return g
 }
 
@@ -219,9 +205,13 @@ func (m *model) freeInAll(t int) int64 {
 }
 
 func uidsOf(pods []*planner.Pod) []string {
-	var out []string
-	for _, p := range pods {
-		out = append(out, p.UID)
+	return each(pods, func(p *planner.Pod) string { return p.UID })
+}
+
+// each returns what a function makes of each value; nil without values.
+func each[A, B any](all []A, f func(A) B) (out []B) {
+	for _, a := range all {
+		out = append(out, f(a))
 	}
 	return out
 }
@@ -243,9 +233,7 @@ func (p *mpod) pod(ids, budgets []int, amounts func([]int64) planner.Amounts) *p
 	if p.queue >= 0 {
 		out.Leaf = queues.ID(ids[p.queue])
 	}
-	for _, b := range p.budgets {
-		out.Budgets = append(out.Budgets, slices.Index(budgets, b))
-	}
+	out.Budgets = each(p.budgets, func(b int) int { return slices.Index(budgets, b) })
 	slices.Sort(out.Budgets)
 	return out
 }

@@ -125,12 +125,8 @@ func (o *oracle) refusal() planner.Decision {
 	case planner.Law6:
 		d.Higher = o.higher()
 	}
-	for _, c := range d.Asks {
-		d.Named = append(d.Named, c.Queue)
-	}
-	for _, x := range d.OverMax {
-		d.Named = append(d.Named, x.Queue)
-	}
+	d.Named = append(each(d.Asks, func(c planner.Change) string { return c.Queue }),
+		each(d.OverMax, func(x planner.Excess) string { return x.Queue })...)
 	if len(d.Named) == 0 {
 		d.Named = []string{d.Fence}
 	}
@@ -190,11 +186,9 @@ func (o *oracle) rejected(last string) []planner.Rejection {
 			pods[rule]++
 		}
 	}
-	var out []planner.Rejection
-	for _, rule := range slices.Sorted(maps.Keys(pods)) {
-		out = append(out, planner.Rejection{Rule: rule, Pods: pods[rule]})
-	}
-	return out
+	return each(slices.Sorted(maps.Keys(pods)), func(rule planner.Rule) planner.Rejection {
+		return planner.Rejection{Rule: rule, Pods: pods[rule]}
+	})
 }
 
 // mustReject returns the counts that a decision must report, by rule. If the asker fits

@@ -48,9 +48,7 @@ var sixteen = map[string]uint64{
 }
 
 // TestPlanAgainstOracleAmongMany uses a few of the cases of the nightly test.
-func TestPlanAgainstOracleAmongMany(t *testing.T) {
-	againstOracle(t, 2_000, 1, upToSixteen, sixteen)
-}
+func TestPlanAgainstOracleAmongMany(t *testing.T) { againstOracle(t, 2_000, 1, upToSixteen, sixteen) }
 
 // againstOracle plans in the cases of the seeds from first on, on all cores. Shares are
 // the minimal frequencies of kinds of cases, in thousandths.
@@ -204,9 +202,9 @@ func TestPoolHasRoomForAll(t *testing.T) {
 		m := misers(c.queues, c.pods, c.few)
 		snapshot, ask, p := m.snapshot(nil)
 		d := search.Plan(snapshot, ask, p)
-		if err := judge.Lawful(snapshot, d, p); d.Outcome != planner.Preempt || len(d.Victims) != c.few || err != nil {
-			t.Errorf("%+v: %d victims, %s: %v", c, len(d.Victims), d, err)
-		}
+		err := judge.Lawful(snapshot, d, p)
+		expect.That(t, d.Outcome == planner.Preempt && len(d.Victims) == c.few && err == nil,
+			"%+v: %d victims, %s: %v", c, len(d.Victims), d, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -38,12 +39,11 @@ func TestScenariosNoticeAWrongPlanner(t *testing.T) {
 	for says, plan := range map[string]planFunc{
 		"!! outcome is preempt": buggy("law 2"), "passes false": buggy(),
 	} {
-		if !slices.ContainsFunc(all, func(c scenario.Case) bool {
+		said := func(c scenario.Case) bool {
 			_, out, err := deciding(plan)(c.State, c.Ask, c.Strict)
 			return err == nil && strings.Contains(out, says)
-		}) {
-			t.Errorf("no scenario says %q", says)
 		}
+		expect.That(t, slices.ContainsFunc(all, said), "no scenario says %q", says)
 	}
 }
 
@@ -82,18 +82,12 @@ func modelOf(state *scenario.State, a scenario.Ask, strict bool) *model {
 			}
 		}
 	}
-	for _, n := range state.Nodes {
-		m.nodes = append(m.nodes, &mnode{n.Name, amountsOf(n.Allocatable)})
-	}
-	for _, b := range state.Budgets {
-		m.budgets = append(m.budgets, b.Allowed)
-	}
-	for i := range state.Pods {
-		m.pods = append(m.pods, m.podOf(state, &state.Pods[i]))
-	}
-	for _, x := range state.Waiting {
-		m.waiting = append(m.waiting, mwaiting{m.find(x.Queue), m.node(x.Node), amountsOf(x.Request)})
-	}
+	m.nodes = each(state.Nodes, func(n scenario.Node) *mnode { return &mnode{n.Name, amountsOf(n.Allocatable)} })
+	m.budgets = each(state.Budgets, func(b scenario.Budget) int64 { return b.Allowed })
+	m.pods = each(state.Pods, func(p scenario.Pod) *mpod { return m.podOf(state, &p) })
+	m.waiting = each(state.Waiting, func(x scenario.Waiting) mwaiting {
+		return mwaiting{m.find(x.Queue), m.node(x.Node), amountsOf(x.Request)}
+	})
 	m.ask = mask{a.App, m.find(a.Queue), amountsOf(a.Request), a.Priority, a.Never, nil}
 	if places(state, &a) {
 		m.fits = func(node string, without []string) planner.Fit { return fit(state, &a, node, without) }
@@ -103,15 +97,14 @@ func modelOf(state *scenario.State, a scenario.Ask, strict bool) *model {
 
 func (m *model) podOf(state *scenario.State, p *scenario.Pod) *mpod {
 	const now = 1_000_000
-	out := &mpod{
+	return &mpod{
 		uid: p.Name, app: p.App, queue: m.find(p.Queue), node: m.node(p.Node), request: amountsOf(p.Request),
 		priority: p.Priority, created: now - int(p.Age.Seconds()),
 		optedOut: p.OptedOut, originator: p.Originator, protection: p.Protection,
+		budgets: each(p.Budgets, func(name string) int {
+			return slices.IndexFunc(state.Budgets, func(b scenario.Budget) bool { return b.Name == name })
+		}),
 	}
-	for _, name := range p.Budgets {
-		out.budgets = append(out.budgets, slices.IndexFunc(state.Budgets, func(b scenario.Budget) bool { return b.Name == name }))
-	}
-	return out
 }
 
 func (m *model) node(name string) int {
@@ -119,11 +112,7 @@ func (m *model) node(name string) int {
 }
 
 func amountsOf(a scenario.Amounts) []int64 {
-	var out []int64
-	for _, name := range scenario.Types() {
-		out = append(out, int64(a[name]))
-	}
-	return out
+	return each(scenario.Types(), func(name string) int64 { return int64(a[name]) })
 }
 
 // places tells whether some pod has requirements on a node beside room.
@@ -178,9 +167,7 @@ func excludes(p, other *scenario.Place) bool {
 // outcomeOf reduces a decision to its visible part.
 func outcomeOf(d *planner.Decision) scenario.Outcome {
 	o := scenario.Outcome{Asker: d.Ask.Name, Kind: d.Outcome, Node: d.Node, Rule: d.Stopped}
-	for _, v := range d.Victims {
-		o.Victims = append(o.Victims, v.Name)
-	}
+	o.Victims = each(d.Victims, func(v planner.Victim) string { return v.Name })
 	slices.Sort(o.Victims)
 	return o
 }
@@ -199,11 +186,11 @@ func printed(d *planner.Decision) string {
 	case planner.Preempt:
 		fmt.Fprintf(&b, "preempt for %s on %s, short of %s\n", d.Ask.Name, d.Node, strings.Join(d.Contested, " "))
 		for _, v := range d.Victims {
-			fmt.Fprintf(&b, "  victim %s of %s", v.Name, v.Queue)
+			elsewhere := ""
 			if v.Node != d.Node {
-				fmt.Fprintf(&b, " on %s", v.Node)
+				elsewhere = " on " + v.Node
 			}
-			b.WriteByte('\n')
+			fmt.Fprintf(&b, "  victim %s of %s%s\n", v.Name, v.Queue, elsewhere)
 		}
 		if d.OptedOut > 0 {
 			fmt.Fprintf(&b, "  opted out: %d\n", d.OptedOut)

@@ -65,11 +65,9 @@ func (o *oracle) compareWith(d daemonset.Decision, want verdict) error {
 }
 
 func (o *oracle) indexes(d daemonset.Decision) []int {
-	var out []int
-	for _, v := range d.Victims {
-		out = append(out, slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID }))
-	}
-	return out
+	return each(d.Victims, func(v daemonset.Victim) int {
+		return slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID })
+	})
 }
 
 // facts checks what a decision says about itself, and that every victim is needed.
@@ -151,11 +149,9 @@ func (o *oracle) rejected() []planner.Rejection {
 			counts[rule]++
 		}
 	}
-	var out []planner.Rejection
-	for _, rule := range slices.Sorted(maps.Keys(counts)) {
-		out = append(out, planner.Rejection{Rule: rule, Pods: counts[rule]})
-	}
-	return out
+	return each(slices.Sorted(maps.Keys(counts)), func(rule planner.Rule) planner.Rejection {
+		return planner.Rejection{Rule: rule, Pods: counts[rule]}
+	})
 }
 
 func (o *oracle) victim(i int, others []int) daemonset.Victim {

@@ -62,10 +62,7 @@ func (c *cell) use(all ...used) {
 var bound = daemonset.Params{Namespaces: []string{"kube-system"}}
 
 func names(d *daemonset.Decision) string {
-	var out []string
-	for _, v := range d.Victims {
-		out = append(out, v.Name)
-	}
+	out := each(d.Victims, func(v daemonset.Victim) string { return v.Name })
 	slices.Sort(out)
 	return strings.Join(out, " ")
 }
@@ -80,54 +77,29 @@ func TestGuaranteesBind(t *testing.T) {
 		want, free string // victims of a bound and of another asker
 		rule       planner.Rule
 	}{
-		{
-			name: "law 2: the queue would be below its guarantee", tree: "root\n  a guaranteed.vcore=10m\n",
-			pods: []used{{"p1", "root.a", 6, 1}, {"p2", "root.a", 4, 1}, {"", "root.a", 3, 0}}, free: "p1", rule: planner.Law2,
-		},
-		{
-			name: "law 2: one of two may go", tree: "root\n  a guaranteed.vcore=6m\n",
-			pods: []used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}, {"", "root.a", 1, 0}}, want: "p1", free: "p1", rule: planner.Law2,
-		},
-		{
-			name: "law 2: a type that is not contested", tree: "root\n  a guaranteed.memory=2\n",
-			pods: []used{{"p1", "root.a", 10, 2}}, free: "p1", rule: planner.Law2,
-		},
-		{
-			name: "law 2: a parent", tree: "root\n  p guaranteed.vcore=10m\n    a\n",
-			pods: []used{{"p1", "root.p.a", 10, 1}}, free: "p1", rule: planner.Law5,
-		},
-		{
-			name: "law 5: below its guarantee", tree: "root\n  a guaranteed.vcore=20m\n",
-			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law5,
-		},
-		{
-			name: "borrowed", tree: "root\n  a\n",
-			pods: []used{{"p1", "root.a", 10, 1}}, want: "p1", free: "p1",
-		},
-		{
-			name: "law 7: outside of the fence", tree: "root\n  mine props=preemption.policy:fence\n    d\n  a\n", leaf: "root.mine.d",
-			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law7,
-		},
-		{
-			name: "law 7: inside of the fence", tree: "root\n  mine props=preemption.policy:fence\n    d\n    a\n", leaf: "root.mine.d",
-			pods: []used{{"p1", "root.mine.a", 10, 1}}, want: "p1", free: "p1",
-		},
-		{
-			name: "disabled", tree: "root\n  a props=preemption.policy:disabled\n",
-			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.RuleDisabled,
-		},
-		{
-			name: "the guarantee of its own leaf", tree: "root\n  a guaranteed.vcore=10m\n", leaf: "root.a",
-			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law2,
-		},
-		{
-			name: "its own leaf keeps its guarantee by the pod itself", tree: "root\n  a guaranteed.vcore=5m\n", leaf: "root.a",
-			pods: []used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}}, want: "p1", free: "p1", rule: planner.Law2,
-		},
-		{
-			name: "law 1: opted out last", tree: "root\n  a\n",
-			pods: []used{{"optout", "root.a", 5, 1}, {"originator", "root.a", 5, 1}}, want: "originator", free: "optout",
-		},
+		{name: "law 2: the queue would be below its guarantee", tree: "root\n  a guaranteed.vcore=10m\n",
+			pods: []used{{"p1", "root.a", 6, 1}, {"p2", "root.a", 4, 1}, {"", "root.a", 3, 0}}, free: "p1", rule: planner.Law2},
+		{name: "law 2: one of two may go", tree: "root\n  a guaranteed.vcore=6m\n",
+			pods: []used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}, {"", "root.a", 1, 0}}, want: "p1", free: "p1", rule: planner.Law2},
+		{name: "law 2: a type that is not contested", tree: "root\n  a guaranteed.memory=2\n",
+			pods: []used{{"p1", "root.a", 10, 2}}, free: "p1", rule: planner.Law2},
+		{name: "law 2: a parent", tree: "root\n  p guaranteed.vcore=10m\n    a\n",
+			pods: []used{{"p1", "root.p.a", 10, 1}}, free: "p1", rule: planner.Law5},
+		{name: "law 5: below its guarantee", tree: "root\n  a guaranteed.vcore=20m\n",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law5},
+		{name: "borrowed", tree: "root\n  a\n", pods: []used{{"p1", "root.a", 10, 1}}, want: "p1", free: "p1"},
+		{name: "law 7: outside of the fence", tree: "root\n  mine props=preemption.policy:fence\n    d\n  a\n", leaf: "root.mine.d",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law7},
+		{name: "law 7: inside of the fence", tree: "root\n  mine props=preemption.policy:fence\n    d\n    a\n", leaf: "root.mine.d",
+			pods: []used{{"p1", "root.mine.a", 10, 1}}, want: "p1", free: "p1"},
+		{name: "disabled", tree: "root\n  a props=preemption.policy:disabled\n",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.RuleDisabled},
+		{name: "the guarantee of its own leaf", tree: "root\n  a guaranteed.vcore=10m\n", leaf: "root.a",
+			pods: []used{{"p1", "root.a", 10, 1}}, free: "p1", rule: planner.Law2},
+		{name: "its own leaf keeps its guarantee by the pod itself", tree: "root\n  a guaranteed.vcore=5m\n", leaf: "root.a",
+			pods: []used{{"p1", "root.a", 5, 1}, {"p2", "root.a", 5, 1}}, want: "p1", free: "p1", rule: planner.Law2},
+		{name: "law 1: opted out last", tree: "root\n  a\n",
+			pods: []used{{"optout", "root.a", 5, 1}, {"originator", "root.a", 5, 1}}, want: "originator", free: "optout"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCell(t, tt.tree)
@@ -138,9 +110,8 @@ func TestGuaranteesBind(t *testing.T) {
 			d := daemonset.Plan(&c.node, &c.ask, own)
 			expect.Same(t, "victims: "+d.String(), tt.want, names(&d))
 			expect.That(t, d.Outcome != planner.Hold, "the node is held although no pods may go")
-			if tt.rule != "" && !slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == tt.rule }) {
-				t.Errorf("rejected %v, want some by %s", d.Rejected, tt.rule)
-			}
+			named := slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == tt.rule })
+			expect.That(t, named || tt.rule == "", "rejected %v, want some by %s", d.Rejected, tt.rule)
 			if d.Outcome == planner.Preempt {
 				expect.Holds(t, daemonset.Judge(&c.node, &c.ask, own, d))
 			}
@@ -151,9 +122,8 @@ func TestGuaranteesBind(t *testing.T) {
 			expect.Same(t, "with leave: victims", tt.free, names(&free))
 			expect.Holds(t, daemonset.Judge(&c.node, &c.ask, all, free))
 			err := daemonset.Judge(&c.node, &c.ask, own, free)
-			if tt.want == "" && err == nil || tt.want == tt.free && err != nil {
-				t.Errorf("the judge says of a planner that forgets the rules: %v", err)
-			}
+			expect.That(t, (err != nil || tt.want != "") && (err == nil || tt.want != tt.free),
+				"the judge says of a planner that forgets the rules: %v", err)
 		})
 	}
 }

@@ -61,24 +61,16 @@ func (m *model) input(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemo
 		}
 	}
 	amounts := func(a []int64) planner.Amounts {
-		var out planner.Amounts
-		for _, t := range types {
-			out = append(out, a[t])
-		}
+		out := each(types, func(t int) int64 { return a[t] })
 		for len(out) > 0 && out[len(out)-1] == 0 {
 			out = out[:len(out)-1]
 		}
 		return out
 	}
-	n := &daemonset.Node{Name: m.node, Allocatable: amounts(m.allocatable)}
-	for _, t := range types {
-		n.Types = append(n.Types, m.types[t])
-	}
-	for _, b := range budgets {
-		n.Budgets = append(n.Budgets, m.budgets[b])
-	}
-	for _, request := range m.before {
-		n.Before = append(n.Before, amounts(request))
+	n := &daemonset.Node{
+		Name: m.node, Allocatable: amounts(m.allocatable), Before: each(m.before, amounts),
+		Types:   each(types, func(t int) string { return m.types[t] }),
+		Budgets: each(budgets, func(b int) int64 { return m.budgets[b] }),
 	}
 	for _, i := range pods {
 		p := m.pods[i]
@@ -89,9 +81,7 @@ func (m *model) input(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemo
 		if p.foreign && p.protection == planner.Unprotected {
 			pod.Protection = planner.Foreign
 		}
-		for _, b := range p.budgets {
-			pod.Budgets = append(pod.Budgets, slices.Index(budgets, b))
-		}
+		pod.Budgets = each(p.budgets, func(b int) int { return slices.Index(budgets, b) })
 		n.Pods = append(n.Pods, pod)
 	}
 	ask := &daemonset.Ask{Held: m.ask.held, Ask: &planner.Ask{
@@ -109,10 +99,9 @@ func (m *model) input(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemo
 
 // fits is the fake of the real filters.
 func (m *model) fits(without []*planner.Pod) planner.Fit {
-	var gone []int
-	for _, p := range without {
-		gone = append(gone, slices.IndexFunc(m.pods, func(q *mpod) bool { return q.uid == p.UID }))
-	}
+	gone := each(without, func(p *planner.Pod) int {
+		return slices.IndexFunc(m.pods, func(q *mpod) bool { return q.uid == p.UID })
+	})
 	if slices.Contains(gone, -1) {
 		panic("the filters are asked about a pod that is not there")
 	}
@@ -164,6 +153,14 @@ func (m *model) free(t int) int64 {
 		free -= request[t]
 	}
 	return free
+}
+
+// each returns what a function makes of each value; nil without values.
+func each[A, B any](all []A, f func(A) B) (out []B) {
+	for _, a := range all {
+		out = append(out, f(a))
+	}
+	return out
 }
 
 func upTo(n int) []int {
