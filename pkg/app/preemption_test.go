@@ -55,9 +55,8 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	// Plugins are made in any order: what was set before the store exists counts.
 	expect.OK(t, p.Configure(h.Context(), h, plugintest.Args()))
 	got := p.Store().Preemption()
-	if got.RetryInterval != 7*time.Second || got.Round != 2*time.Second || got.MaxVictims != 3 || !got.IgnorePodOptOut || got.HoldTimeout != time.Minute {
-		t.Errorf("the store has %+v", got)
-	}
+	expect.That(t, got.RetryInterval == 7*time.Second && got.Round == 2*time.Second && got.HoldTimeout == time.Minute &&
+		got.MaxVictims == 3 && got.IgnorePodOptOut, "the store has %+v", got)
 	want := daemonset.Params{
 		StartDelay: 3 * time.Second, Selection: []daemonset.Selection{daemonset.Multiple, daemonset.Single},
 		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: daemonset.YuniKorn, PreemptForeign: true, Namespaces: []string{"kube-system"},

@@ -95,9 +95,7 @@ func document(names ...string) string {
 }
 
 func configMap(name string, data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "yk", Name: name, UID: types.UID(name)}, Data: data,
-	}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "yk", Name: name, UID: types.UID(name)}, Data: data}
 }
 
 func queues(text string) map[string]string { return map[string]string{"queues.yaml": text} }
@@ -258,6 +256,7 @@ func TestConfigMapsSaysWhatIsMissingToReadThem(t *testing.T) {
 func TestConfigFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queues.yaml")
 	write := func(text string) { expect.OK(t, os.WriteFile(path, []byte(text), 0o600)) }
+	notThere := `failed "open ` + path + `: no such file or directory" on nothing`
 	synctest.Test(t, func(t *testing.T) {
 		h, seen := &told{}, 0
 		go NewConfigFile(path, time.Second, h).Run(t.Context())
@@ -267,17 +266,15 @@ func TestConfigFile(t *testing.T) {
 			do   func()
 			want []string
 		}{
-			{"absent at first", func() {}, []string{`failed "open ` + path + `: no such file or directory" on nothing`}},
+			{"absent at first", func() {}, []string{notThere}},
 			{"still absent", func() {}, nil},
 			{"appears", func() { write(document("a")) }, []string{"loaded [a]"}},
 			{"unchanged", func() {}, nil},
 			{"written again", func() { write(document("a")) }, nil},
 			{"changes", func() { write(document("a", "b")) }, []string{"loaded [a b]"}},
-			{"invalid", func() { write("partitions: [") },
-				[]string{`failed "invalid in line 1" on nothing`}},
+			{"invalid", func() { write("partitions: [") }, []string{`failed "invalid in line 1" on nothing`}},
 			{"still invalid", func() {}, nil},
-			{"disappears", func() { expect.OK(t, os.Remove(path)) },
-				[]string{`failed "open ` + path + `: no such file or directory" on nothing`}},
+			{"disappears", func() { expect.OK(t, os.Remove(path)) }, []string{notThere}},
 			{"still gone", func() {}, nil},
 			{"is a directory now", func() { expect.OK(t, os.Mkdir(path, 0o700)) },
 				[]string{`failed "read ` + path + `: is a directory" on nothing`}},

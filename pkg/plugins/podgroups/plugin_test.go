@@ -132,12 +132,10 @@ func TestPermit(t *testing.T) {
 			sibling, stranger := &atWait{pod: member("sibling", "g")}, &atWait{pod: member("stranger", "other")}
 			h.pods = []*atWait{sibling, stranger}
 			status, wait := pl.Permit(t.Context(), nil, pod, "node")
-			if status.Code() != test.want || status.IsWait() && wait != map[bool]time.Duration{true: theirTimeout, false: defaultWait}[test.says.IsWait()] {
-				t.Errorf("%v, waits %v; want %v", status, wait, test.want)
-			}
-			if len(sibling.let) != test.let || len(stranger.let) != 0 || slices.ContainsFunc(sibling.let, func(by string) bool { return by != Name }) {
-				t.Errorf("let go: sibling by %v, stranger by %v", sibling.let, stranger.let)
-			}
+			timeout := map[bool]time.Duration{true: theirTimeout, false: defaultWait}[test.says.IsWait()]
+			expect.That(t, status.Code() == test.want && (!status.IsWait() || wait == timeout), "%v, waits %v; want %v", status, wait, test.want)
+			expect.That(t, slices.Equal(sibling.let, slices.Repeat([]string{Name}, test.let)) && len(stranger.let) == 0,
+				"let go: sibling by %v, stranger by %v", sibling.let, stranger.let)
 		})
 	}
 }
@@ -171,9 +169,8 @@ func TestPostFilter(t *testing.T) {
 func TestWithoutAStoreUpstreamDecides(t *testing.T) {
 	h := plugintest.New(t)
 	pl := expect.Get(wrap(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h))(t)
-	if status, _ := pl.Permit(t.Context(), nil, member("asks", "g"), "node"); !status.IsWait() {
-		t.Errorf("%v, want what upstream says", status)
-	}
+	status, _ := pl.Permit(t.Context(), nil, member("asks", "g"), "node")
+	expect.That(t, status.IsWait(), "%v, want what upstream says", status)
 }
 
 // TestReasonsOfUpstreamsRejections: the reasons of upstream's plugin, as people read them.

@@ -71,9 +71,8 @@ func TestPreEnqueue(t *testing.T) {
 	}
 	ofNoQueue := func() {
 		t.Helper()
-		if s := plugin.PreEnqueue(t.Context(), plugintest.Foreign(plugintest.Pod("foreign", 1))); s != nil {
-			t.Errorf("a pod of no queue: %v", s)
-		}
+		s := plugin.PreEnqueue(t.Context(), plugintest.Foreign(plugintest.Pod("foreign", 1)))
+		expect.That(t, s == nil, "a pod of no queue: %v", s)
 	}
 	first, second, big := plugintest.Pod("first", 600), plugintest.Pod("second", 600), plugintest.Pod("big", 2000)
 	ofNoQueue()
@@ -141,54 +140,38 @@ func crowd(t *testing.T) (less, *rapid.Generator[*framework.QueuedPodInfo]) {
 
 // lawOfOrder: a strict total order of pods. Two infos with one UID are one pod,
 // which has one place in the queue.
-func lawOfOrder(l less, a, b, c *framework.QueuedPodInfo) error {
-	ab, ba, bc, ac := l(a, b), l(b, a), l(b, c), l(a, c)
-	switch {
-	case l(a, a):
-		return errors.New("a pod is before itself")
-	case ab && ba:
-		return errors.New("two pods are each before the other")
-	case !ab && !ba && a.Pod.UID != b.Pod.UID:
-		return errors.New("two pods have the same place")
-	case ab && bc && !ac:
-		return errors.New("a is before b and b before c, and a is not before c")
-	case !ab && !bc && ac:
-		return errors.New("a is not before b and b not before c, and a is before c")
+func lawOfOrder(l less) func([]*framework.QueuedPodInfo) error {
+	return func(three []*framework.QueuedPodInfo) error {
+		a, b, c := three[0], three[1], three[2]
+		ab, ba, bc, ac := l(a, b), l(b, a), l(b, c), l(a, c)
+		switch {
+		case l(a, a):
+			return errors.New("a pod is before itself")
+		case ab && ba:
+			return errors.New("two pods are each before the other")
+		case !ab && !ba && a.Pod.UID != b.Pod.UID:
+			return errors.New("two pods have the same place")
+		case ab && bc && !ac:
+			return errors.New("a is before b and b before c, and a is not before c")
+		case !ab && !bc && ac:
+			return errors.New("a is not before b and b not before c, and a is before c")
+		}
+		return nil
 	}
-	return nil
 }
 
 func TestLessIsAStrictTotalOrder(t *testing.T) {
 	l, infos := crowd(t)
-	rapid.Check(t, func(t *rapid.T) {
-		if err := lawOfOrder(l, infos.Draw(t, "a"), infos.Draw(t, "b"), infos.Draw(t, "c")); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestLawOfOrderFindsPlantedBugs(t *testing.T) {
-	l, infos := crowd(t)
 	priority := func(q fwk.QueuedPodInfo) int32 { return ptr.Deref(q.GetPodInfo().GetPod().Spec.Priority, 0) }
-	for name, planted := range map[string]less{
-		"leaves ties": (&upstream.PrioritySort{}).Less,
-		"not strict":  func(a, b fwk.QueuedPodInfo) bool { return !l(b, a) },
-		"two clocks": func(a, b fwk.QueuedPodInfo) bool { // own order among some, upstream's with the others
-			if a.GetPodInfo().GetPod().Spec.SchedulerName == b.GetPodInfo().GetPod().Spec.SchedulerName {
-				return l(a, b)
-			}
-			return cmp.Or(cmp.Compare(priority(a), priority(b)), a.GetTimestamp().Compare(b.GetTimestamp())) < 0
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for seed := range 5000 {
-				if lawOfOrder(planted, infos.Example(seed), infos.Example(seed+10_000), infos.Example(seed+20_000)) != nil {
-					return
-				}
-			}
-			t.Error("the law holds for the broken order, too")
-		})
+	notStrict := func(a, b fwk.QueuedPodInfo) bool { return !l(b, a) }
+	twoClocks := func(a, b fwk.QueuedPodInfo) bool { // own order among some, upstream's with the others
+		if a.GetPodInfo().GetPod().Spec.SchedulerName == b.GetPodInfo().GetPod().Spec.SchedulerName {
+			return l(a, b)
+		}
+		return cmp.Or(cmp.Compare(priority(a), priority(b)), a.GetTimestamp().Compare(b.GetTimestamp())) < 0
 	}
+	leavesTies := (&upstream.PrioritySort{}).Less
+	expect.Law(t, rapid.SliceOfN(infos, 3, 3), lawOfOrder(l), lawOfOrder(leavesTies), lawOfOrder(notStrict), lawOfOrder(twoClocks))
 }
 
 // strangers are pods of no queue: pairs at different times.
@@ -206,29 +189,22 @@ var strangers = rapid.Custom(func(t *rapid.T) [2]*framework.QueuedPodInfo {
 })
 
 // lawOfStrangers: where upstream has an opinion, it is ours.
-func lawOfStrangers(l less, pair [2]*framework.QueuedPodInfo) error {
+func lawOfStrangers(l less) func([2]*framework.QueuedPodInfo) error {
 	theirs := (&upstream.PrioritySort{}).Less
-	for _, p := range [][2]*framework.QueuedPodInfo{pair, {pair[1], pair[0]}} {
-		if theirs(p[0], p[1]) && (!l(p[0], p[1]) || l(p[1], p[0])) {
-			return fmt.Errorf("upstream puts %v first", p[0].Pod.UID)
+	return func(pair [2]*framework.QueuedPodInfo) error {
+		for _, p := range [][2]*framework.QueuedPodInfo{pair, {pair[1], pair[0]}} {
+			if theirs(p[0], p[1]) && (!l(p[0], p[1]) || l(p[1], p[0])) {
+				return fmt.Errorf("upstream puts %v first", p[0].Pod.UID)
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 func TestPodsOfNoQueueAreOrderedAsUpstreamDoes(t *testing.T) {
 	l := newPlugin(t, plugintest.New(t)).Less
-	rapid.Check(t, func(t *rapid.T) {
-		if err := lawOfStrangers(l, strangers.Draw(t, "pods")); err != nil {
-			t.Fatal(err)
-		}
-	})
-	for seed := range 1000 {
-		if lawOfStrangers(func(a, b fwk.QueuedPodInfo) bool { return l(b, a) }, strangers.Example(seed)) != nil {
-			return
-		}
-	}
-	t.Error("the law holds for the reverse order, too")
+	reversed := func(a, b fwk.QueuedPodInfo) bool { return l(b, a) }
+	expect.Law(t, strangers, lawOfStrangers(l), lawOfStrangers(reversed))
 }
 
 // TestKeyedPodsKeepTheOrderOfTheirAdmission shows that what happens to a pod

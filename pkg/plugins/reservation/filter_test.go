@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -173,9 +172,8 @@ func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 	}
 	status := s.Filter(t.Context(), planning(), plugintest.Pod("other", 1), nodeOf("n1", 1000))
 	plugintest.WantStatus(t, "a plan", status, fwk.Success, "")
-	if _, status := s.SignPod(t.Context(), asker); status.IsSuccess() {
-		t.Error("pods are signed alike though a node is held")
-	}
+	_, status = s.SignPod(t.Context(), asker)
+	expect.That(t, !status.IsSuccess(), "pods are signed alike though a node is held")
 }
 
 // TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode: a holder that waits for pods of its own
@@ -281,9 +279,9 @@ func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 	})
 	plugintest.WantStatus(t, "another pod", s.Reserve(t.Context(), nil, other, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.allocated(t, 0)
-	if e, _ := s.store.Explanation(other.UID, time.Now()); e.Why.Code != reasons.BackingOff || !strings.Contains(e.Why.Text, "node n1 is held for others") {
-		t.Errorf("the pod is told %v", e.Why)
-	}
+	e, _ := s.store.Explanation(other.UID, time.Now())
+	expect.Same(t, "why the pod waits", reasons.BackingOff, e.Why.Code)
+	expect.Says(t, e.Why.Text, "node n1 is held for others")
 	plugintest.WantStatus(t, "another pod, elsewhere", s.Reserve(t.Context(), nil, other, "n2"), fwk.Success, "")
 	plugintest.WantStatus(t, "the holder", s.Reserve(t.Context(), nil, asker, "n1"), fwk.Success, "")
 }

@@ -2,7 +2,6 @@ package reservation
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -94,9 +93,9 @@ func TestNewRefuses(t *testing.T) {
 func TestWithoutQueueSort(t *testing.T) {
 	s := &fixture{Plugin: newPlugin(t, plugintest.New(t))}
 	for _, pod := range []*corev1.Pod{plugintest.Pod("p", 1), plugintest.Foreign(plugintest.Pod("q", 1))} {
-		if status := s.reserve(t, pod); status.Code() != fwk.Error || !errors.Is(status.AsError(), app.ErrNoStore) {
-			t.Errorf("%s: %v, want the error that QueueSort is missing", pod.Name, status)
-		}
+		status := s.reserve(t, pod)
+		expect.That(t, status.Code() == fwk.Error && errors.Is(status.AsError(), app.ErrNoStore),
+			"%s: %v, want the error that QueueSort is missing", pod.Name, status)
 		s.unreserve(t, pod) // upstream calls it after the failure
 	}
 }
@@ -152,15 +151,12 @@ func TestEventsAndSignature(t *testing.T) {
 		{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable}, {Resource: fwk.Pod, ActionType: fwk.Delete},
 	}, events)
 	pod := plugintest.Pod("p", 1)
-	if s := plugin.Filter(t.Context(), framework.NewCycleState(), pod, framework.NewNodeInfo()); !s.IsSuccess() {
-		t.Errorf("Filter: %v, and no node is held", s)
-	}
-	if parts, s := plugin.SignPod(t.Context(), pod); len(parts) > 0 || !s.IsSuccess() {
-		t.Errorf("SignPod: %v, %v", parts, s)
-	}
-	if _, skips := any(plugin).(fwk.PreFilterPlugin); skips {
-		t.Error("a PreFilter could skip the filter")
-	}
+	status := plugin.Filter(t.Context(), framework.NewCycleState(), pod, framework.NewNodeInfo())
+	plugintest.WantStatus(t, "Filter, and no node is held", status, fwk.Success, "")
+	parts, status := plugin.SignPod(t.Context(), pod)
+	expect.That(t, len(parts) == 0 && status.IsSuccess(), "SignPod: %v, %v", parts, status)
+	_, skips := any(plugin).(fwk.PreFilterPlugin)
+	expect.That(t, !skips, "a PreFilter could skip the filter")
 }
 
 // TestPermitLooksAtTheHoldsOfNow: a node may become held for another pod before the pod
@@ -176,7 +172,5 @@ func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	plugintest.WantStatus(t, "Permit", s.permit(t, pod), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.unreserve(t, pod)
 	s.allocated(t, 0)
-	if why := s.store.Explain(pod.UID).String(); !strings.Contains(why, "node n1 was held for pod ns/asker") {
-		t.Errorf("explained as %q", why)
-	}
+	expect.Says(t, s.store.Explain(pod.UID).String(), "node n1 was held for pod ns/asker")
 }
