@@ -184,6 +184,6 @@ func TestSizesAreFound(t *testing.T) {
 	expect.Same(t, "what is over the limit of the tree", []string{
 		fmt.Sprintf("the tree has %d lines, and %d is the limit: cut it into parts", mostOfAll+1, mostOfAll),
 	}, tree.over())
-	expect.That(t, len(s.arrows) == 3 && len(s.mutexes) == 2, "mutexes %q and imports %q", s.mutexes, s.arrows)
+	expect.That(t, len(s.arrows) == 3 && len(s.mutexes) == 2, "%q and %q", s.mutexes, s.arrows)
 	expect.Same(t, "methods", 1, s.methods["pkg/store/internal/a.big"])
 }

@@ -170,8 +170,8 @@ func TestPatchesFit(t *testing.T) {
 	for _, name := range patches {
 		patch := expect.Get(os.ReadFile(name))(t)
 		err := checkPatch(t.Context(), "..", patch)
-		expect.That(t, err == nil, "%s does not fit: make it anew from a copy that builds (docs/upgrade.md): %v", name, err)
-		changed := bytes.Replace(patch, []byte("\n "), []byte("\n not "), 1)
-		expect.That(t, checkPatch(t.Context(), "..", changed) != nil, "%s fits with a line that is in no file", name)
+		expect.That(t, err == nil, "%s does not fit: make it anew (docs/upgrade.md): %v", name, err)
+		patch = bytes.Replace(patch, []byte("\n "), []byte("\n not "), 1)
+		expect.That(t, checkPatch(t.Context(), "..", patch) != nil, "%s fits with a line that is in no file", name)
 	}
 }

@@ -100,7 +100,7 @@ func goFiles(t *testing.T, tests bool, dirs ...string) (out []string) {
 func (w *words) check(t *testing.T) {
 	t.Helper()
 	people := strings.Join(w.people, "\n")
-	expect.That(t, !w.tooManyPeople(), "more than 1 in 5,000 of %d words are for people:\n%s", w.all, people)
+	expect.That(t, !w.tooManyPeople(), "of %d words more than 1 in 5,000:\n%s", w.all, people)
 	expect.That(t, len(w.coined) == 0,
 		"words that the field has other ones for:\n%s", strings.Join(w.coined, "\n"))
 }

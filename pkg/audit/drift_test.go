@@ -159,7 +159,7 @@ func TestNoDrift(t *testing.T) {
 		}
 		l.Round(t.Context())
 		expect.Holds(t, l.Check())
-		expect.That(t, len(l.counted) == 0 && l.looks.Load() == 1, "counted %v, %d looks", l.counted, l.looks.Load())
+		expect.That(t, len(l.counted) == 0 && l.looks.Load() == 1, "%v, %d looks", l.counted, l.looks.Load())
 	})
 }
 
@@ -294,7 +294,7 @@ func TestNowForgivesLateEvents(t *testing.T) {
 		want := "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still; " +
 			"pod ns/p2: its priority is 1, the store says 0; " + mendBooks
 		expect.Same(t, "what stays as it is", want, fmt.Sprint(l.Now(pause)))
-		expect.Holds(t, l.Now(func(time.Duration) bool { return false })) // no caller waits for the second look
+		expect.Holds(t, l.Now(func(time.Duration) bool { return false })) // no second look
 		expect.Holds(t, l.Check())
 		expect.That(t, len(l.counted) == 0, "a call of Now makes a round: %v", l.counted)
 	})

@@ -151,11 +151,11 @@ func TestRecordsOfRefusals(t *testing.T) {
 	l.pod("p", "root.a", "job", "")
 	l.pod("p", "root.a", "job", "")
 	got := l.news(t)
-	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "2/1/202 job | p | "), "%q, want one 2/1/202", got)
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "2/1/202 job | p | "), "%q", got)
 	l.now = l.now.Add(2 * time.Second)
 	expect.Same(t, "reports", 1, len(l.NextReports(l.now, 9)))
 	got = l.news(t)
-	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "1/0/0 p | "), "%q, want one 1/0/0 of the report", got)
+	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "1/0/0 p | "), "%q", got)
 }
 
 func TestRecordsOfPreemption(t *testing.T) {
@@ -188,7 +188,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 	expect.Says(t, strings.Join(l.news(t), "\n"), "2/3/501 fill | "+victim+" | pods=1 vcore=4000")
 	l.now = l.now.Add(time.Second)
 	l.pod("a1", "root.a", "want", "old")
-	expect.Says(t, strings.Join(l.news(t), "\n"), "3/3/306 old | a1 | pods=1 vcore=4000") // the end of the hold
+	expect.Says(t, strings.Join(l.news(t), "\n"), "3/3/306 old | a1 | pods=1 vcore=4000")
 }
 
 func TestRing(t *testing.T) {

@@ -182,7 +182,9 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 	began := metav1.NewTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) // of the bubble
 	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: long}
 	waits := func(reason, message string, since metav1.Time) corev1.PodCondition {
-		return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: since}
+		return corev1.PodCondition{
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: since,
+		}
 	}
 	before := waits("InOrder", "3 pods", long)
 	admitted := waits("Admitted", "the pod was let through to be scheduled", began)
@@ -196,7 +198,8 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 		events int
 	}{
 		{"first", gated, overMax("full"), waits("OverMax", "full. "+remedy, began), 1},
-		{"another reason, the same status since long", append(gated, before), overMax("full"), waits("OverMax", "full. "+remedy, long), 1},
+		{"another reason, the same status since long", append(gated, before), overMax("full"),
+			waits("OverMax", "full. "+remedy, long), 1},
 		{"taken back", []corev1.PodCondition{before, scheduled}, letThrough, admitted, 0},
 		{
 			"much to say", gated, overMax(strings.Repeat("é", 5000)),
@@ -447,7 +450,7 @@ func TestAdviceKeepsEveryRemedy(t *testing.T) {
 	for _, e := range reasons.Table() {
 		for _, text := range []string{"short", strings.Repeat("x", 5000), strings.Repeat("a\xff", 400), "x" + strings.Repeat("😀", 300)} {
 			got := Advice(reasons.New(e.Code, "%s", text))
-			expect.That(t, len(got) <= maxNote && len(got) >= min(len(text), maxNote-5), "%s: %d bytes", e.Code, len(got))
+			expect.That(t, len(got) <= maxNote && len(got) >= min(len(text), maxNote-5), "%s: %q", e.Code, got)
 			expect.That(t, utf8.ValidString(got) && strings.HasSuffix(got, " "+e.Remedy), "%s: %q", e.Code, got)
 		}
 	}

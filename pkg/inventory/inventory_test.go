@@ -230,7 +230,8 @@ func TestViewIsTheTruth(t *testing.T) {
 	lived := func(bug string) func([]move) error {
 		return func(ms []move) error { return live(ms, bug) }
 	}
-	expect.Law(t, moves(), lived(""), lived("pods stay"), lived("applications stay"), lived("nodes stay"), lived("pods are stuck"))
+	expect.Law(t, moves(), lived(""),
+		lived("pods stay"), lived("applications stay"), lived("nodes stay"), lived("pods are stuck"))
 }
 
 func TestLookingAgainIsFree(t *testing.T) {

@@ -228,7 +228,7 @@ func TestMomentBeforeNeedsBothClocks(t *testing.T) {
 	later := now.add(time.Second)
 	asleep := moment{monotonic: now.monotonic, wall: later.wall.Add(time.Second)}
 	setBack := moment{monotonic: later.monotonic + 1, wall: now.wall}
-	for name, m := range map[string]moment{"equal": later, "the machine slept": asleep, "the wall clock was set back": setBack} {
+	for name, m := range map[string]moment{"equal": later, "asleep": asleep, "set back": setBack} {
 		expect.That(t, !m.before(later), "%s: it is before", name)
 	}
 	expect.That(t, now.before(later), "earlier: it is not before")

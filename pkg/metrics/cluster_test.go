@@ -151,7 +151,8 @@ const unmetGuarantee = "paddock_queue_unmet_guarantee_seconds_total"
 func TestGuarantees(t *testing.T) {
 	s := newStore(t, "root\n  a guaranteed.vcore=2 props=preemption.delay:5s\n  b guaranteed.vcore=1")
 	ended := func() int {
-		return int(series(t)["paddock_time_to_guarantee_seconds"].GetMetric()[0].GetHistogram().GetSampleCount())
+		m := series(t)["paddock_time_to_guarantee_seconds"].GetMetric()[0]
+		return int(m.GetHistogram().GetSampleCount())
 	}
 	before := ended()
 	clock, leads := clocktesting.NewFakeClock(now), true
@@ -281,7 +282,8 @@ func TestOtherQueues(t *testing.T) {
 	}
 	expectOther := func(when string, unmet, victims float64) {
 		t.Helper()
-		for name, want := range map[string]float64{unmetGuarantee: unmet, "paddock_preemption_victims_total": victims} {
+		wants := map[string]float64{unmetGuarantee: unmet, "paddock_preemption_victims_total": victims}
+		for name, want := range wants {
 			sum := 0.0
 			for _, m := range series(t)[name].GetMetric() {
 				if label(m, "queue") == otherQueues {

@@ -37,7 +37,8 @@ root
 		want      string
 	}{
 		{"root.p.a", "vcore=1", queues.OnAllocated, ""},
-		{"root.p.a", "vcore=1", queues.OnCommitted, "OverMax: queue root.p.a: vcore used 3.5 (with pods about to be placed), requested 1, max 4"},
+		{"root.p.a", "vcore=1", queues.OnCommitted,
+			"OverMax: queue root.p.a: vcore used 3.5 (with pods about to be placed), requested 1, max 4"},
 		{"root.p.a", "vcore=1001m", queues.OnAllocated, "OverMax: queue root.p.a: vcore used 3, requested 1.001, max 4"},
 		{"root.p.b", "vcore=2", queues.OnAllocated, ""},
 		{"root.p.b", "vcore=2", queues.OnCommitted, "OverMax: queue root.p: vcore used 8.5 (with pods about to be placed), requested 2, max 10"},
@@ -67,8 +68,8 @@ root
 	use(t, d, "root.p.a", "vcore=5", "vcore=1")
 	use(t, d, "root.p.b", "vcore=1 memory=2Gi", "")
 	for path, want := range map[string]string{
-		"root.p.a": "memory=-1Gi vcore=-1", "root.p.b": "gpu=0 memory=-1Gi vcore=4", "root.p": "memory=-1Gi vcore=4",
-		"root.q": "", "root": "",
+		"root.p.a": "memory=-1Gi vcore=-1", "root.p.b": "gpu=0 memory=-1Gi vcore=4",
+		"root.p": "memory=-1Gi vcore=4", "root.q": "", "root": "",
 	} {
 		expect.Same(t, "headroom of "+path, want, queuestest.Amounts(queues.Headroom(d, id(t, d, path)).All()))
 	}

@@ -63,7 +63,7 @@ func TestIDsAreUsedAgain(t *testing.T) {
 	expect.Same(t, "the ID of root.c", a, d.Add(queues.Settings{Name: "c", Path: "root.c", Parent: queues.RootID}))
 	next := d.Publish(between)
 	expect.That(t, between.Queue(a) == nil, "a snapshot without the queue has it")
-	expect.Same(t, "before and after", []string{"root.a", "root.c"}, []string{old.Queue(a).Path, next.Queue(a).Path})
+	expect.Same(t, "before, after", "root.a, root.c", old.Queue(a).Path+", "+next.Queue(a).Path)
 }
 
 func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
@@ -80,7 +80,7 @@ func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
 	expect.That(t, c != n && c.Capacity().Equal(queuestest.Vector("vcore=1")) && n.Capacity().IsZero(),
 		"a change of the capacity is not in the next snapshot, or in the one before")
 	d.SetSettings(queues.RootID, *d.Root().Settings)
-	expect.That(t, d.Publish(c) != c && d.TreeGeneration() > tree, "new settings do not change the tree generation")
+	expect.That(t, d.Publish(c) != c && d.TreeGeneration() > tree, "new settings are no new tree")
 }
 
 // One event copies the queues from its leaf to root and nothing else, in a tree of any size.
@@ -241,7 +241,8 @@ func (p plainTree) compare(d *queues.Draft) error {
 			return fmt.Errorf("%s has the ID %d of another queue", q.Path, q.ID)
 		case d.Queue(q.ID) != q:
 			return fmt.Errorf("%s is not what its ID leads to", q.Path)
-		case *want != plainQueue{q.Running, q.Applications, int(q.MaxApplications)} || int(q.Allocated.Get("vcore")) != want.used:
+		case *want != plainQueue{q.Running, q.Applications, int(q.MaxApplications)},
+			q.Allocated.Get("vcore") != resources.Amount(want.used):
 			return fmt.Errorf("%s has %+v, max %d, want %+v", q.Path, q.Usage, q.MaxApplications, *want)
 		case !q.IsRoot() && q.Name <= last[q.Parent]:
 			return fmt.Errorf("%s comes after sibling %s", q.Path, last[q.Parent])

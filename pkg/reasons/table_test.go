@@ -116,7 +116,7 @@ func TestReason(t *testing.T) {
 	expect.Same(t, "reason", Reason{Code: OverMax, Text: "queue root.100%d has 7 of 8."}, r)
 	expect.Same(t, "in one line", "OverMax: queue root.100%d has 7 of 8.", r.String())
 	none := Reason{}
-	expect.Same(t, "None of both, and the zero reason", []any{false, true, ""}, []any{r.None(), none.None(), none.String()})
+	expect.That(t, !r.None() && none.None() && none.String() == "", "%q, of nothing %q", r, none)
 }
 
 func TestNewPanicsOnACodeThatIsNotInTheTable(t *testing.T) {
@@ -133,8 +133,9 @@ func TestReasonsThatDoNotPassHaveARemedy(t *testing.T) {
 	for _, code := range []Code{OverMax, OverUserLimit, OverGroupLimit} {
 		passes := New(code, "queue root.a: requested 3, max 2")
 		never := passes.NeverIf(true)
-		expect.That(t, strings.HasPrefix(passes.Remedy(), "Wait") && !passes.Never, "%s: %q", code, passes.Remedy())
-		expect.That(t, strings.HasPrefix(never.Remedy(), "Ask for less, or raise") && never.Never, "%s: %q", code, never.Remedy())
+		expect.That(t, strings.HasPrefix(passes.Remedy(), "Wait") && !passes.Never, "%s: %+v", code, passes)
+		expect.That(t, strings.HasPrefix(never.Remedy(), "Ask for less, or raise"), "%s: %+v", code, never)
+		expect.That(t, never.Never, "%s: %+v", code, never)
 		want := "queue root.a: requested 3, max 2: it can never start, because the request alone is more"
 		expect.Same(t, "sentence", want, never.Text)
 	}

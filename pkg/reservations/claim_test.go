@@ -67,5 +67,5 @@ func TestTaint(t *testing.T) {
 	expect.That(t, !OwnsTaint("yunikorn", "yunikorn") && !OwnsTaint("", "") &&
 		!OwnsTaint("yunikorn", ""), "a value without an asker has an owner")
 	expect.That(t, TaintOwner(nil) != "", "no profile has no owner")
-	expect.Same(t, "the owner of profiles in another order", TaintOwner([]string{"a", "b"}), TaintOwner([]string{"b", "a"}))
+	expect.Same(t, "in another order", TaintOwner([]string{"a", "b"}), TaintOwner([]string{"b", "a"}))
 }

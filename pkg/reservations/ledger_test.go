@@ -66,11 +66,12 @@ func askers(holds []Hold) (out []types.UID) {
 func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1"))
+	victims := Waits{Awaited: []types.UID{"v"}}
 	for want, h := range map[string]Hold{
 		"the asker has no UID":           hold("", "n1"),
 		"no node is named":               hold("b", ""),
 		"it has no beginning":            {Asker: "b", Node: "n1", NodeBound: true},
-		"no pod was chosen to go for it": {Asker: "b", Node: "n1", Since: start, Waits: Waits{Awaited: []types.UID{"v"}}},
+		"no pod was chosen to go for it": {Asker: "b", Node: "n1", Since: start, Waits: victims},
 		"it holds node n1":               hold("a", "n2"),
 	} {
 		expect.Fails(t, l.Place(h), want)
@@ -447,7 +448,8 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	due(t, l, but("second"), time.Minute) // after it began, as no pod was chosen for it
 	l.Choose("first", Hold{Waits: Waits{Awaited: []types.UID{"v"}}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
-	expect.That(t, h.Since.Equal(start) && h.Decision == "d2" && !h.Clear() && h.Note == "" && h.NodeBound, "%+v", h)
+	expect.That(t, h.Since.Equal(start) && h.Decision == "d2", "%+v", h)
+	expect.That(t, !h.Clear() && h.Note == "" && h.NodeBound, "%+v", h)
 	l.VictimGone("v", later.Add(time.Minute))
 	l.Choose("first", Hold{Chosen: []types.UID{"v"}}, later.Add(time.Hour))
 	due(t, l, but("second"), time.Hour+2*time.Minute)

@@ -54,7 +54,8 @@ func (c *cluster) foreign(n int) {
 		c.foreigners++
 		c.Add(objects.Pod{
 			Identity: objects.Identity{UID: types.UID(fmt.Sprint("f", c.foreigners))},
-			Spec:     objects.Spec{Foreign: true}, Status: objects.Status{Node: "n"}, Request: queuestest.Vector("vcore=1 pods=1"),
+			Spec:     objects.Spec{Foreign: true}, Status: objects.Status{Node: "n"},
+			Request: queuestest.Vector("vcore=1 pods=1"),
 		})
 	}
 }
@@ -64,7 +65,7 @@ func TestEventBatch(t *testing.T) {
 	empty := c.batch(t, "")
 	_, err := time.Parse(time.RFC3339, empty.InstanceUUID)
 	expect.That(t, err != nil && len(empty.InstanceUUID) == 36, "instance: %s", empty.InstanceUUID)
-	expect.That(t, empty.EventRecords != nil && empty.LowestID == 0 && empty.HighestID == 0, "at first: %+v", empty)
+	expect.That(t, empty.EventRecords != nil && empty.LowestID == 0 && empty.HighestID == 0, "%+v", empty)
 	c.foreign(5)
 	all := c.batch(t, "")
 	expect.Same(t, "instance", empty.InstanceUUID, all.InstanceUUID)

@@ -144,7 +144,7 @@ func TestLargeDocumentsHoldUpNoOtherPage(t *testing.T) {
 		answered := make(chan int)
 		go func() { answered <- validate() }()
 		synctest.Wait()
-		expect.Same(t, "another page", http.StatusNotFound, ask(handler, http.MethodGet, "/ws/v1/nothing", "").Code)
+		expect.Same(t, "another page", 404, ask(handler, http.MethodGet, "/ws/v1/nothing", "").Code)
 		server.validations.Release(1)
 		expect.Same(t, "the next document", http.StatusOK, <-answered)
 		expect.That(t, server.validations.TryAcquire(1), "the turn is not given back")
@@ -405,5 +405,5 @@ func TestACycleThatWaitsIsNoticed(t *testing.T) {
 		lock.Lock()
 		defer lock.Unlock()
 	}
-	expect.Fails(t, heldUp(t, writes, []string{"/"}, step, 50*time.Millisecond), "the step waits for a reader")
+	expect.Fails(t, heldUp(t, writes, []string{"/"}, step, 50*time.Millisecond), "waits for a reader")
 }

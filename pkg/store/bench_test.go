@@ -31,7 +31,8 @@ func wide(tb testing.TB) (*config.Spec, []string) {
 			return
 		}
 		for i := range fanouts[0] {
-			c := &queuestest.Node{Name: fmt.Sprintf("q%d", i), Max: map[string]resources.Amount{"vcore": 1e9, "memory": 1e15}}
+			c := &queuestest.Node{Name: fmt.Sprintf("q%d", i)}
+			c.Max = map[string]resources.Amount{"vcore": 1e9, "memory": 1e15}
 			c.Guaranteed = map[string]resources.Amount{"vcore": resources.Amount(1000 * (1 + i))}
 			n.Children = append(n.Children, c)
 			grow(c, path+"."+c.Name, fanouts[1:])

@@ -166,7 +166,7 @@ func TestInventedTypes(t *testing.T) {
 		expect.That(t, others.isAtMostTwice(ordinary) && own.visits <= 2*ordinaryOwn.visits,
 			"pods with %d invented types each cost too much: see above", n)
 		got := (crowd{pods: 1000, types: n}).mostTypes(t, nil)
-		expect.That(t, got <= want, "with %d invented types an event may visit %d types, without %d", n, got, want)
+		expect.That(t, got <= want, "with %d types an event may visit %d, without %d", n, got, want)
 	}
 }
 

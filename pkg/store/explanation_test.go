@@ -121,7 +121,7 @@ func TestExplanationNamesLaw4(t *testing.T) {
 		expect.That(t, known && x.Room != nil && x.Room.Why.Code == reasons.PreemptionRefused,
 			"after %v: %+v", after, x.Room)
 		over := !x.Room.DelayEnds.After(epoch.Add(after))
-		expect.Same(t, fmt.Sprintf("after %v the delay, to %v, is over", after, x.Room.DelayEnds), after > 0, over)
+		expect.Same(t, fmt.Sprintf("the delay is over after %v", after), after > 0, over)
 	}
 }
 
@@ -341,7 +341,8 @@ func TestHistoryIsKeptFromStart(t *testing.T) {
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
 	}
-	want := []output.EventKind{output.QueuesCame, output.QueuesWent, output.ForeignCame, output.ForeignWent, output.ForeignCame, output.ForeignWent}
+	want := []output.EventKind{output.QueuesCame, output.QueuesWent}
+	want = append(want, output.ForeignCame, output.ForeignWent, output.ForeignCame, output.ForeignWent)
 	expect.That(t, slices.Equal(kinds, want) && lost == 0, "%v, %d lost, want %v", kinds, lost, want)
 	made, _ := decisions.Take(nil)
 	expect.That(t, len(made) == 0, "decisions: %+v", made)

@@ -71,8 +71,12 @@ func (r *readers) read(s *Store) error {
 // TestScriptsNoticePlantedBugs: they notice that readers do not get what they should.
 func TestScriptsNoticePlantedBugs(t *testing.T) {
 	plants := map[string]func(*readers){
-		"a mark is lost":           func(r *readers) { r.before = func(s *Store) { s.model.History.Pods.Take(1, s.model.RecordOf) } },
-		"a pod that is gone stays": func(r *readers) { r.before = func(s *Store) { s.model.History.Pods.TakeGone(100) } },
+		"a mark is lost": func(r *readers) {
+			r.before = func(s *Store) { s.model.History.Pods.Take(1, s.model.RecordOf) }
+		},
+		"a pod that is gone stays": func(r *readers) {
+			r.before = func(s *Store) { s.model.History.Pods.TakeGone(100) }
+		},
 	}
 	for bug := range planted {
 		plants[bug] = func(r *readers) { r.history.bug = bug }

@@ -127,7 +127,7 @@ func TestScripts(t *testing.T) {
 		datadriven.RunTest(t, file, new(script).do)
 	})
 	expect.That(t, roomChecks >= 30 && roomErrors >= 12,
-		"%d times it is checked which pod gets room, and %d times the store must refuse it", roomChecks, roomErrors)
+		"%d checks of which pod gets room, %d times the store must refuse it", roomChecks, roomErrors)
 }
 
 type script struct {

@@ -19,7 +19,7 @@ func TestLongNamesOfUsers(t *testing.T) {
 	} {
 		_, why := Identify(Pod{Annotations: map[string]string{KeyUserInfo: info}}, false)
 		code := map[bool]reasons.Code{false: reasons.InvalidUserInfo}[want == ""]
-		expect.That(t, why.Code == code && strings.Contains(why.Text, want), "the reason is %q, want %q", why, want)
+		expect.That(t, why.Code == code && strings.Contains(why.Text, want), "%q, want %q", why, want)
 	}
 }
 

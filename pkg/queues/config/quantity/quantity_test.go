@@ -24,12 +24,12 @@ func FuzzQuantity(f *testing.F) {
 		amount, err := quantity.Parse(name, text)
 		if err != nil {
 			known := errors.Is(err, quantity.ErrInvalid) || errors.Is(err, quantity.ErrSuffix) || errors.Is(err, quantity.ErrOverflow)
-			expect.That(t, known && amount == 0, "%s %q: %d, and refused by %q, which is of no kind", name, text, amount, err)
+			expect.That(t, known && amount == 0, "%s %q: %d, refused by %q", name, text, amount, err)
 			expect.Fails(t, err, strconv.Quote(text))
 			return
 		}
 		back, err := quantity.Parse(name, quantity.Format(name, amount))
-		expect.That(t, err == nil && back == amount && amount >= 0, "%s %q: %d, read back: %d, %v", name, text, amount, back, err)
+		expect.That(t, err == nil && back == amount && amount >= 0, "%s %q: %d, %d, %v", name, text, amount, back, err)
 	})
 }
 

@@ -92,12 +92,13 @@ func TestOwnTime(t *testing.T) {
 	left := func(uid, namespace string, minutes int, want time.Duration) {
 		t.Helper()
 		got := o.Left(types.UID(uid), "n", namespace, timeout, at(minutes))
-		expect.Same(t, fmt.Sprintf("what %s of %s has left after %d minutes", uid, namespace, minutes), want, got)
+		expect.Same(t, fmt.Sprintf("left to %s of %s in minute %d", uid, namespace, minutes), want, got)
 	}
 	begin := func(uid string, minutes int, want time.Duration, begins bool) {
 		t.Helper()
 		got, began := o.Begin(types.UID(uid), "n", "ns", timeout, at(minutes))
-		expect.Same(t, fmt.Sprintf("what %s begins with after %d minutes", uid, minutes), []any{want, begins}, []any{got, began})
+		expect.Same(t, fmt.Sprintf("left to %s in minute %d", uid, minutes), want, got)
+		expect.Same(t, fmt.Sprintf("%s begins in minute %d", uid, minutes), begins, began)
 	}
 	left("a", "ns", 0, timeout)
 	o.End("a", at(0))
@@ -192,7 +193,8 @@ func TestUndeletableWhy(t *testing.T) {
 	o := preemption.DefaultOptions()
 	u.Refuse("a", "denied\nby"+strings.Repeat("é", 500), &o, epoch)
 	why := u.Why("a")
-	expect.That(t, utf8.ValidString(why) && strings.Contains(why, "denied; by") && len(why) <= 400, "why %q", why)
+	expect.Says(t, why, "denied; by")
+	expect.That(t, utf8.ValidString(why) && len(why) <= 400, "why %q", why)
 }
 
 // TestUndeletableDue: it is the earliest time of all pods that are there. A refusal before it

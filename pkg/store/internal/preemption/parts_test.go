@@ -111,7 +111,7 @@ func TestWatches(t *testing.T) {
 		expect.Holds(t, w.Check())
 	}
 	w.Change(n)
-	expect.That(t, w.Idle() && !w.Has("b") && w.Due().IsZero(), "a change that nothing watches has an effect")
+	expect.That(t, w.Idle() && !w.Has("b") && w.Due().IsZero(), "a change without a watch has an effect")
 	w.Set("b", []preemption.Watched{n, q, n})
 	w.Set("a", []preemption.Watched{q})
 	take("nothing changed", time.Hour)
