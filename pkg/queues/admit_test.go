@@ -92,12 +92,9 @@ root submit=boss
 		{"root.team.leaf", "bob", nil, true},
 		{"root.team.leaf", "eve", []string{"users", "devs"}, true},
 		{"root.team.leaf", "eve", []string{"ops"}, true},
-		{"root.team.leaf", "eve", []string{"users"}, false},
-		{"root.team.leaf", "devs", nil, false},
-		{"root.team.leaf", "eve", []string{"alice"}, false},
-		{"root.team.leaf", "boss", nil, true},
-		{"root.shut", "boss", nil, true},
-		{"root.shut", "alice", []string{"devs", "ops"}, false},
+		{"root.team.leaf", "eve", []string{"users"}, false}, {"root.team.leaf", "devs", nil, false},
+		{"root.team.leaf", "eve", []string{"alice"}, false}, {"root.team.leaf", "boss", nil, true},
+		{"root.shut", "boss", nil, true}, {"root.shut", "alice", []string{"devs", "ops"}, false},
 		{"root.shut", "", []string{""}, false},
 	} {
 		what := fmt.Sprintf("%s of %v to %s", c.user, c.groups, c.path)
@@ -125,16 +122,10 @@ root
 		p    int32
 		want int64
 	}{
-		{"root.plain", 5, 5},
-		{"root.plain", -5, -5},
-		{"root.plain", 2_000_001_000, 1_000_000_000},
-		{"root.up.low", 20, 1010},
-		{"root.up.high", 1, 1_000_000_000},
-		{"root.bounds.high", 2147483647, -1}, // each queue clamps to 32 bits
-		{"root.bounds.low", -1, -2147483648},
-		{"root.pinned.in", 900, 7},
-		{"root.flat.leaf", 900, 0},
-		{"root.flat.own", 900, 0},
+		{"root.plain", 5, 5}, {"root.plain", -5, -5}, {"root.plain", 2_000_001_000, 1_000_000_000},
+		{"root.up.low", 20, 1010}, {"root.up.high", 1, 1_000_000_000},
+		{"root.bounds.high", 2147483647, -1}, {"root.bounds.low", -1, -2147483648}, // each queue clamps to 32 bits
+		{"root.pinned.in", 900, 7}, {"root.flat.leaf", 900, 0}, {"root.flat.own", 900, 0},
 	} {
 		expect.Same(t, fmt.Sprintf("rank of %d in %s", c.p, c.path), c.want, queues.Rank(d, id(t, d, c.path), c.p))
 	}
@@ -159,13 +150,10 @@ root limit=/dev,ops;max.vcore=9
 	}{
 		{"root.a.leaf", []string{"dev", "lab"}, "lab"},
 		{"root.a.leaf", []string{"dev", "qa"}, "qa"},
-		{"root.a.leaf", []string{"guests", "dev"}, "dev"},
-		{"root.a.leaf", []string{"guests"}, "*"},
+		{"root.a.leaf", []string{"guests", "dev"}, "dev"}, {"root.a.leaf", []string{"guests"}, "*"},
 		{"root.a.leaf", nil, "*"},
-		{"root.b", []string{"guests"}, ""},
-		{"root.b", []string{"ops", "dev"}, "ops"},
-		{"root.b", []string{"dev", "ops"}, "dev"},
-		{"root.c", []string{"dev", "ops"}, "ops"},
+		{"root.b", []string{"guests"}, ""}, {"root.b", []string{"ops", "dev"}, "ops"},
+		{"root.b", []string{"dev", "ops"}, "dev"}, {"root.c", []string{"dev", "ops"}, "ops"},
 	} {
 		expect.Same(t, fmt.Sprintf("group of %v in %s", c.groups, c.path), c.want, queues.GroupFor(d, id(t, d, c.path), c.groups))
 	}

@@ -76,7 +76,6 @@ func checkTable(entries []Entry) error {
 	return errors.Join(errs...)
 }
 
-// TestTable also plants bugs.
 func TestTable(t *testing.T) {
 	expect.Holds(t, checkTable(Table()))
 	good := Entry{"Good", "It is good.", "Nothing."}

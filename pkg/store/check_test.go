@@ -46,8 +46,9 @@ func busy(t *testing.T) *Store {
 	return s
 }
 
-func hold(s *Store, asker types.UID, node string) {
-	if err := s.model.Preemption.Ledger.Place(reservations.Hold{Asker: asker, Node: node, Since: epoch, NodeBound: true}); err != nil {
+func hold(s *Store, asker types.UID, node string, chosen ...types.UID) {
+	h := reservations.Hold{Asker: asker, Node: node, Since: epoch, NodeBound: len(chosen) == 0, Chosen: chosen, Committed: len(chosen) > 0}
+	if err := s.model.Preemption.Ledger.Place(h); err != nil {
 		panic(err)
 	}
 }
@@ -86,9 +87,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a holder that has room and is not tried", func(s *Store) {
 			p := s.model.Pods["unschedulable"]
 			s.TakeActivations()
-			if err := s.model.Preemption.Ledger.Place(reservations.Hold{Asker: p.UID, Node: "n1", Since: epoch, Chosen: []types.UID{"bound"}, Committed: true}); err != nil {
-				panic(err)
-			}
+			hold(s, p.UID, "n1", "bound")
 			s.states.SetHoldsNode(p, true)
 			s.states.Disarm(p)
 			s.model.ChargeMoving(p)

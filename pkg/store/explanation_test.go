@@ -329,7 +329,6 @@ func oneByOne(s *Store, n int) {
 	}
 }
 
-// The store keeps events from Start on.
 func TestHistoryIsKeptFromStart(t *testing.T) {
 	s := New(config.Default(), model.Options{})
 	facts, decisions := s.Follow(output.Facts), s.Follow(output.Decisions)

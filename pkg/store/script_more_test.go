@@ -27,7 +27,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// gated prints how many pods are kept out of the scheduler's queue.
 func (s *script) gated() string {
 	var b strings.Builder
 	counts := s.store.Gated()

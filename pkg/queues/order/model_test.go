@@ -58,7 +58,6 @@ type modelGroup struct {
 
 func (a *modelAsk) group() modelGroup { return modelGroup{a.app.leaf, a.app.class, a.request.String()} }
 
-// dropBlocks drops blocks of groups that no longer exist.
 func (m *model) dropBlocks() {
 	left := map[modelGroup]queues.ID{}
 	for _, a := range m.asks {
@@ -90,7 +89,6 @@ func (m *model) eligible(id queues.ID, own bool) []*modelAsk {
 
 func (m *model) next() *modelAsk { return m.nextOf(m.draft.Root()) }
 
-// nextOf walks from a queue to the first ask below it.
 func (m *model) nextOf(q *queues.Queue) *modelAsk {
 	for {
 		if own := m.eligible(q.ID, true); len(own) > 0 {

@@ -37,7 +37,6 @@ func TestOrderProperty(t *testing.T) {
 	}
 }
 
-// The order does not depend on the order of calls.
 func TestOrderIsIndependentOfInsertion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := histories().Draw(t, "history")

@@ -191,7 +191,6 @@ func (tr tree) MaySubmit(path, user string, groups []string) bool {
 	}
 }
 
-// operators has pods as operators make them.
 const operators = "testdata/operators"
 
 func TestOperators(t *testing.T) {

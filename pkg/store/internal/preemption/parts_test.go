@@ -75,12 +75,9 @@ func TestPause(t *testing.T) {
 		n     int
 		want  time.Duration
 	}{
-		{15 * time.Second, 1, 15 * time.Second},
-		{15 * time.Second, 2, 30 * time.Second},
-		{15 * time.Second, 7, 16 * time.Minute},
-		{15 * time.Second, 1_000_000, 16 * time.Minute},
-		{5 * time.Minute, 5, time.Hour},
-		{2 * time.Hour, 1, 2 * time.Hour},
+		{15 * time.Second, 1, 15 * time.Second}, {15 * time.Second, 2, 30 * time.Second},
+		{15 * time.Second, 7, 16 * time.Minute}, {15 * time.Second, 1_000_000, 16 * time.Minute},
+		{5 * time.Minute, 5, time.Hour}, {2 * time.Hour, 1, 2 * time.Hour},
 		{2 * time.Hour, 9, 2 * time.Hour},
 	} {
 		o := preemption.Options{RetryInterval: c.retry}
@@ -247,7 +244,6 @@ func TestNotesOfVictims(t *testing.T) {
 	expect.That(t, !known, "no plan knows a victim")
 }
 
-// TestDecisionsHaveTheirTime: the ID of a decision has its time.
 func TestDecisionsHaveTheirTime(t *testing.T) {
 	expect.Same(t, "decided at", epoch, preemption.DecidedAt(preemption.DecisionID("a-b", epoch)))
 	expect.Same(t, "decided at", time.Time{}, preemption.DecidedAt("nothing"))
@@ -306,7 +302,6 @@ func (q *queue) due(what string, want time.Duration) {
 	expect.Holds(q.T, q.Check())
 }
 
-// TestQueueWithoutARecord: a pod without a record is not in the queue.
 func TestQueueWithoutARecord(t *testing.T) {
 	q := newQueue(t)
 	q.Leave(nil)

@@ -7,7 +7,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// TestDocDrawsTheTable: doc.go of package store shows the transition table.
 func TestDocDrawsTheTable(t *testing.T) {
 	doc := expect.Get(os.ReadFile("../../doc.go"))(t)
 	expect.Says(t, string(doc), "//\n"+table.String()+"//\n")
