@@ -62,14 +62,9 @@ func TestSetSchedulerName(t *testing.T) {
 		{name: "not said", in: none, want: upstream},
 		{name: "not said, yunikorn named", in: none, scheduler: profile, want: profile},
 	} {
-		if got := create(c.in, c.scheduler, c.account, c.m); got != c.want {
-			t.Errorf("%s: scheduler %s, want %s", c.name, got, c.want)
-		}
+		expect.Same(t, c.name+": scheduler", c.want, create(c.in, c.scheduler, c.account, c.m))
 	}
-	made := expect.Get(on.mirrorPod())(t)
-	if got := made.Spec.SchedulerName; got != upstream {
-		t.Errorf("a mirror pod: scheduler %s, want that of upstream", got)
-	}
+	expect.Same(t, "scheduler of a mirror pod", upstream, expect.Get(on.mirrorPod())(t).Spec.SchedulerName)
 }
 
 // mutating are the policies with names of this prefix, as objects of the beta API.
@@ -77,9 +72,7 @@ func mutating(t *testing.T, prefix string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
 	for _, o := range installed(t, "admission-mutating.yaml") {
-		if o.GetAPIVersion() != admissionv1.SchemeGroupVersion.String() {
-			t.Errorf("%s is of %s", o.GetKind(), o.GetAPIVersion())
-		}
+		expect.Same(t, "version of "+o.GetName(), admissionv1.SchemeGroupVersion.String(), o.GetAPIVersion())
 		if strings.HasPrefix(o.GetName(), prefix) {
 			o.SetAPIVersion("admissionregistration.k8s.io/v1beta1")
 			out = append(out, o)
@@ -104,11 +97,10 @@ func TestSetUser(t *testing.T) {
 		p.allow("operator", "paddock-set-user")
 	}
 	on.awaitValidation("bob")
-	const bob = `{"user":"bob","groups":["system:authenticated"]}`
 	for kind := range kinds {
 		eventually(t, patience, "the policies for "+kind+" are in force", func() (bool, string) {
 			made, err := on.ask("bob", kind, nil)
-			return err == nil && made[placement.KeyUserInfo] == bob, fmt.Sprint(made, err)
+			return err == nil && made[placement.KeyUserInfo] == bobInfo, fmt.Sprint(made, err)
 		})
 	}
 	const replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
@@ -126,7 +118,7 @@ func TestSetUser(t *testing.T) {
 		{"a controller", on, replicaSets, nil, ""},
 		{"a controller, with the user of the template", on, replicaSets, marks{markInfo: aliceInfo}, aliceInfo},
 		{"an operator, for somebody", on, "operator", marks{markInfo: aliceInfo}, aliceInfo},
-		{"oneself, by name", on, "bob", marks{markUsername: "bob"}, bob},
+		{"oneself, by name", on, "bob", marks{markUsername: "bob"}, bobInfo},
 		{"an operator, by name", on, "operator", marks{markUsername: "alice"}, ""},
 		{"a name that JSON quotes", on, `o"dd`, nil, ""},
 	} {
@@ -136,26 +128,19 @@ func TestSetUser(t *testing.T) {
 			made, err = c.in.ask(c.user, "Pod", c.m)
 			return err
 		})
-		if got := made[placement.KeyUserInfo]; got != c.want {
-			t.Errorf("%s: user.info is %s, want %s", c.name, got, c.want)
-		}
+		expect.Same(t, c.name+": user.info", c.want, made[placement.KeyUserInfo])
 	}
-	if err := on.make("bob", "Pod", marks{markInfo: aliceInfo}); err == nil {
-		t.Error("bob can be alice where users are filled in")
-	}
+	expect.Fails(t, on.make("bob", "Pod", marks{markInfo: aliceInfo}), "bob may not say whose pods these are")
 }
 
 // yunikornInfo is the text that YuniKorn's admission controller writes into annotation
 // user.info of every object that is made: its two fields in this order, as encoding/json
 // writes them, with the groups that the API server sent.
 func yunikornInfo(user string, groups []string) string {
-	text, err := json.Marshal(struct {
+	text, _ := json.Marshal(struct { // no error, as these are strings
 		User   string   `json:"user,omitempty"`
 		Groups []string `json:"groups,omitempty"`
 	}{user, groups})
-	if err != nil {
-		panic(err) // encoding strings
-	}
 	return string(text)
 }
 
@@ -165,15 +150,12 @@ func yunikornInfo(user string, groups []string) string {
 // those of any other account. The user of the table may make pods only under the user's
 // own name.
 func (p policed) checkYuniKorn(anybody string) {
-	p.Helper()
 	const (
 		replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
 		mayNot      = "may not say whose pods these are"
 	)
 	filled := func(user string) marks { return marks{markInfo: yunikornInfo(user, groupsOf(user))} }
-	if got := yunikornInfo("bob", groupsOf("bob")); got != bobInfo {
-		p.Errorf("YuniKorn writes %s, the requests of all kinds had %s", got, bobInfo)
-	}
+	expect.Same(p, "what YuniKorn writes, and the requests of all kinds had", bobInfo, yunikornInfo("bob", groupsOf("bob")))
 	controller, robot := "system:serviceaccount:yunikorn:yunikorn-admission-controller", "system:serviceaccount:"+p.ns+":robot"
 	for _, account := range []string{controller, robot} {
 		p.allow(account, "admin")

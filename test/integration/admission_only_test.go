@@ -152,17 +152,8 @@ func TestRequireUser(t *testing.T) {
 // limit of a group. So no user escapes that limit.
 func TestLimitsWithPolicies(t *testing.T) {
 	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), installed(t, "admission-require-user.yaml")))
-	e := setup(t, `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    limits:
-    - {limit: everybody together, groups: ["system:authenticated"], maxresources: {vcore: 1}}
-    queues:
-    - name: team
-`)
+	e := setup(t, `partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: team}],
+ limits: [{limit: everybody together, groups: ["system:authenticated"], maxresources: {vcore: 1}}]}]}]`)
 	p := policed{t, e.ns}
 	p.annotate("yunikorn.apache.org/namespace.enableYuniKorn", "true")
 	p.allow("bob", "admin")

@@ -49,9 +49,7 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
-	if warnings := a.warned(); len(warnings) > 0 {
-		t.Errorf("the API server warns: %q", warnings)
-	}
+	expect.Same(t, "warnings of the API server", []string(nil), a.warned())
 }
 
 // newPoliced makes a namespace with annotations. The name gets a prefix and is unique,
@@ -233,12 +231,8 @@ func (p policed) ask(user, kind string, m marks) (map[string]string, error) {
 // refusal, or empty.
 func (p policed) expectAnswer(what string, err error, says string) {
 	p.Helper()
-	switch {
-	case says == "" && err != nil:
-		p.Errorf("%s: refused: %v", what, err)
-	case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
-		p.Errorf("%s: got %v, want a refusal with %q", what, err, says)
-	}
+	refused := err != nil && strings.Contains(err.Error(), says)
+	expect.That(p, refused == (says != ""), "%s: got %v, want a refusal with %q", what, err, says)
 }
 
 // awaitPolicies waits until the policies refuse a request with these words: the API
@@ -333,7 +327,6 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 
 // checkUserUpdates changes existing objects.
 func (p policed) checkUserUpdates(anybody, trusted string) {
-	p.Helper()
 	p.create("there", marks{markInfo: aliceInfo})
 	set := func(user, kind, key, value string, subresources ...string) error {
 		change := fmt.Sprintf(`{"metadata":{%q:{%q:%s}}}`, kind, key, value)

@@ -17,25 +17,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// besideQueues has larger guarantees than the test uses.
-const besideQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: owed
-      resources: {guaranteed: {vcore: 10000}}
-      properties: {preemption.delay: 10ms}
-    - name: borrows
-      properties: {preemption.delay: 10ms}
-`
-
 // startKubeScheduler builds upstream's scheduler and runs it beside the one of the test,
 // for pods of default-scheduler.
 func (e *env) startKubeScheduler() {
-	e.Helper()
 	root := expect.Get(build.FindRoot("."))(e)
 	e.ok(build.Build(e.Context(), build.Options{
 		Root: root, LDFlags: suite.ldflags, Packages: []string{"k8s.io/kubernetes/cmd/kube-scheduler"},
@@ -54,7 +38,6 @@ func (e *env) startKubeScheduler() {
 // plainPods keeps pods of default-scheduler waiting, and makes new ones all the time,
 // until it is stopped. It returns how many it made.
 func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
-	e.Helper()
 	ctx, cancel := context.WithCancel(e.Context())
 	done := make(chan error, 1)
 	made := 0
@@ -85,7 +68,6 @@ func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
 
 // expectNoTaint waits until no node of the test has the taint of a hold.
 func (e *env) expectNoTaint() {
-	e.Helper()
 	its := metav1.ListOptions{LabelSelector: label + "=" + e.id}
 	eventually(e, patience, "no node is tainted", func() (bool, string) {
 		for _, n := range expect.Get(suite.client.CoreV1().Nodes().List(e.Context(), its))(e).Items {
@@ -107,7 +89,7 @@ func (e *env) expectNoTaint() {
 func TestBesideKubeScheduler(t *testing.T) {
 	const perNode, extra = 25, 10
 	shipped := newInstallation(t, "second-scheduler.yaml", "beside")
-	e := setup(t, besideQueues, shipped.run(t))
+	e := setup(t, owedQueues(10_000, 10*time.Millisecond), shipped.run(t))
 	e.awaitLeader("")
 	nodes := beside/perNode + 2
 	e.useNodes(nodes, localcluster.NodeSpec{CPU: fmt.Sprint(perNode)})
@@ -136,24 +118,17 @@ func TestBesideKubeScheduler(t *testing.T) {
 	t.Logf("%d preemptions in %v, beside %d pods of the other scheduler", beside, took.Round(time.Millisecond), plain)
 	for _, asker := range askers {
 		claim, _ := c.claim(asker.UID)
-		if now := e.awaitRunning(asker); now.Spec.NodeName != claim.Node {
-			t.Errorf("%s runs on %s, and held %s", asker.Name, now.Spec.NodeName, claim.Node)
-		}
+		expect.Same(t, "where "+asker.Name+" runs, after it held the node", claim.Node, e.awaitRunning(asker).Spec.NodeName)
 	}
-	if bound := c.boundByNow("plain"); len(bound) > 0 {
-		t.Errorf("upstream's scheduler placed %d pods, the first is %s on %s", len(bound), bound[0].pod.Name, bound[0].pod.Spec.NodeName)
-	}
+	expect.Same(t, "pods that upstream's scheduler placed", "", names(c.boundByNow("plain")))
 	e.expectNoTaint()
 	e.othersTakeRoom()
-	if bound := c.boundByNow("plain"); len(bound) != 1 {
-		t.Errorf("then %d pods of upstream's scheduler were bound, not one: %s", len(bound), names(bound))
-	}
+	expect.Same(t, "pods that upstream's scheduler placed then", 1, len(c.boundByNow("plain")))
 	checkRights(t, shipped, "holds")
 }
 
 // othersTakeRoom shows that the other scheduler would have used free room.
 func (e *env) othersTakeRoom() {
-	e.Helper()
 	_, waiting := e.podsOf("waits")
 	for _, p := range waiting {
 		e.delete(p)

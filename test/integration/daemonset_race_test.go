@@ -11,22 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
-
-// raceQueues are a queue of DaemonSets and one of pods that fill nodes. Neither has a
-// guarantee.
-const raceQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: daemons
-    - name: fills
-`
 
 // raceNodes is how many races run in parallel, each on a node of its own.
 const raceNodes = 10
@@ -49,7 +37,7 @@ type race struct {
 // of the room is free, which is checked for each, and the third one is new.
 func TestRaceForADaemonSetsRoom(t *testing.T) {
 	const rounds = races / raceNodes
-	e := setup(t, raceQueues, func(s *settings) { s.shipped = manifests.TwoProfiles })
+	e := setup(t, belowRoot("{name: daemons}, {name: fills}"), func(s *settings) { s.shipped = manifests.TwoProfiles })
 	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "2"})}
 	e.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
 	r.c = e.keepHistory()
@@ -66,7 +54,6 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 // run runs a round, and returns how many of the last racers were rejected while the node
 // was held.
 func (r *race) run() (late int) {
-	r.Helper()
 	r.ok(r.onAll("quick", inQueue("root.fills")))
 	r.ok(r.onAll("slow", inQueue("root.fills"), stopsAfter(5*time.Minute)))
 	r.expect(r.group("quick"), raceNodes, 0, "")
@@ -78,9 +65,8 @@ func (r *race) run() (late int) {
 	r.ok(r.onAll("second", r.racer()...))
 	r.awaitTurnedAway("early")
 	r.awaitTurnedAway("second")
-	if running, _ := r.podsOf(set); len(running) > 0 {
-		r.Errorf("round %d: %d pods of the DaemonSet run though no node has room for one", r.round, len(running))
-	}
+	running, _ := r.podsOf(set)
+	expect.Same(r, "pods of the DaemonSet that run though no node has room for one", 0, len(running))
 	r.finish()
 	r.expect(set, raceNodes, 0, "")
 	r.checkOutcome(set)
@@ -121,7 +107,6 @@ func (r *race) each(do func(i int) error) error {
 
 // awaitGoing waits until one victim of each node is gone and the other is leaving.
 func (r *race) awaitGoing() {
-	r.Helper()
 	eventually(r, patience, "half of the room is there", func() (bool, string) {
 		quick, _ := r.podsOf(r.group("quick"))
 		slow, _ := r.podsOf(r.group("slow"))
@@ -162,7 +147,6 @@ func (r *race) turnedAway(p *corev1.Pod) bool {
 
 // finish ends the last victim of each node, and creates the last racer.
 func (r *race) finish() {
-	r.Helper()
 	now := int64(0)
 	end := func(i int) error {
 		return suite.client.CoreV1().Pods(r.ns).Delete(r.Context(), fmt.Sprintf("%s-%d", r.group("slow"), i), metav1.DeleteOptions{GracePeriodSeconds: &now})
@@ -184,21 +168,16 @@ func (r *race) finish() {
 // checkOutcome checks that no racer was bound before the pods of the DaemonSet, all of
 // which are bound by now.
 func (r *race) checkOutcome(set string) {
-	r.Helper()
 	r.c.tail.catchUp(r.Context(), r.env)
 	running, _ := r.podsOf(set)
 	on := map[string]int{}
 	for _, p := range running {
 		on[p.Spec.NodeName]++
 	}
-	if len(on) != raceNodes {
-		r.Errorf("round %d: the DaemonSet runs on %d nodes, want %d", r.round, len(on), raceNodes)
-	}
+	expect.Same(r, "nodes on which the DaemonSet runs", raceNodes, len(on))
 	for _, what := range []string{"early", "second", "third"} {
 		won, lost := r.podsOf(r.group(what))
-		if len(won)+len(lost) != raceNodes {
-			r.Errorf("round %d: there are %d racers of group %s, want %d", r.round, len(won)+len(lost), what, raceNodes)
-		}
+		expect.Same(r, "racers of group "+r.group(what), raceNodes, len(won)+len(lost))
 		for _, p := range won {
 			r.Errorf("round %d: pod %s won on node %s", r.round, p.Name, p.Spec.NodeName)
 		}
@@ -207,7 +186,6 @@ func (r *race) checkOutcome(set string) {
 
 // met counts the racers of a group that were rejected because of a hold at any time.
 func (r *race) met(what string) (n int) {
-	r.Helper()
 	_, waiting := r.podsOf(r.group(what))
 	for _, p := range waiting {
 		if r.c.first(p.UID, func(s sight) bool { return r.turnedAway(s.pod) }) != nil {
@@ -220,7 +198,6 @@ func (r *race) met(what string) (n int) {
 // leave ends the round: the DaemonSet is deleted, and the last racers get the room, which
 // shows that they were able to run there all the time.
 func (r *race) leave(set string) {
-	r.Helper()
 	r.ok(suite.client.AppsV1().DaemonSets(r.ns).Delete(r.Context(), set, inBackground()))
 	r.expect(r.group("third"), raceNodes, 0, "")
 	r.removePods(r.Context())

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -169,6 +170,18 @@ func (e *env) configure(queues string) {
 	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{document: queues}})
 }
 
+// belowRoot is a configuration with these queues, a list as YAML has it between brackets.
+func belowRoot(queues string) string {
+	return `partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [` + queues + `]}]}]`
+}
+
+// owedQueues is queue owed with a guarantee of so many cores, which preempts after a delay, and
+// queue borrows.
+func owedQueues(cores int, delay time.Duration) string {
+	return belowRoot(fmt.Sprintf(`{name: owed, resources: {guaranteed: {vcore: %d}}, properties: {preemption.delay: %v}},
+ {name: borrows, properties: {preemption.delay: %[2]v}}`, cores, delay))
+}
+
 func (e *env) putConfigMap(m *corev1.ConfigMap) {
 	e.Helper()
 	m.Name, m.Namespace = config.QueuesConfigMap, e.configNamespace()
@@ -303,25 +316,21 @@ func nodeStats(ctx context.Context) (stats nodeagent.Stats, err error) {
 // overcommitted it.
 func (e *env) checkNodes(ctx context.Context) {
 	pods, err := e.listPods(ctx)
-	if err != nil {
-		e.Error(err)
-	}
+	expect.Holds(e, err)
 	for i := range pods {
-		// A pod that is evicted fails at its end, too.
-		if p := &pods[i]; p.Status.Phase == corev1.PodFailed && p.DeletionTimestamp == nil {
-			e.Errorf("pod %s was bound to %s and failed there: %s: %s", p.Name, p.Spec.NodeName, p.Status.Reason, p.Status.Message)
-		}
+		p := &pods[i] // one that is evicted fails at its end, too
+		expect.That(e, p.Status.Phase != corev1.PodFailed || p.DeletionTimestamp != nil,
+			"pod %s was bound to %s and failed there: %v", p.Name, p.Spec.NodeName, &p.Status)
 	}
 	stats, err := nodeStats(ctx)
-	if err != nil {
-		e.Error(err)
-	} else if stats.Rejected() > 0 || stats.OvercommittedNodes > 0 {
-		e.Errorf("nodes refused pods: %v; %d nodes are overcommitted", stats.Rejections, stats.OvercommittedNodes)
-	}
+	expect.Holds(e, err)
+	expect.That(e, stats.Rejected() == 0 && stats.OvercommittedNodes == 0,
+		"nodes refused pods: %v; %d nodes are overcommitted", stats.Rejections, stats.OvercommittedNodes)
 }
 
 // checkEvents finds sentences about pods of queues that tell users nothing.
 func (e *env) checkEvents(ctx context.Context) {
+	step := regexp.MustCompile("claims to deallocate|rejection in ")
 	list, err := suite.client.CoreV1().Events(e.ns).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
 	if err != nil {
 		e.Error(err)
@@ -329,9 +338,8 @@ func (e *env) checkEvents(ctx context.Context) {
 	}
 	for i := range list.Items {
 		v := &list.Items[i]
-		if v.ReportingController == profile && (strings.Contains(v.Message, "claims to deallocate") || strings.Contains(v.Message, "rejection in ")) {
-			e.Errorf("pod %s is told of a step of the scheduler: %s", v.InvolvedObject.Name, v.Message)
-		}
+		expect.That(e, v.ReportingController != profile || !step.MatchString(v.Message),
+			"pod %s is told of a step of the scheduler: %s", v.InvolvedObject.Name, v.Message)
 	}
 }
 

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +12,11 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
@@ -62,7 +67,7 @@ func failoverMoments(victims int) []moment {
 // and none twice, and the asker gets its node.
 func TestFailoverWhilePreempting(t *testing.T) {
 	const victims = 3
-	both := setupReplicas(t, preemptionQueues, elected)
+	both := setupReplicas(t, owedQueues(40, time.Second), elected)
 	both.leader.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	both.standby.nodePool = both.leader.nodePool
 	c := both.leader.keepHistory()
@@ -86,7 +91,6 @@ func TestFailoverWhilePreempting(t *testing.T) {
 // does from time to time, and checks that it passed. After a check that took long the
 // next one is more than a minute away.
 func (e *env) checkHealth() {
-	e.Helper()
 	called := time.Now()
 	eventually(e, 8*patience, "the health of now is known", func() (bool, string) {
 		request := expect.Get(http.NewRequestWithContext(e.Context(), http.MethodGet, "http://"+e.rest+"/ws/v1/scheduler/healthcheck", http.NoBody))(e)
@@ -103,9 +107,7 @@ func (e *env) checkHealth() {
 		}
 		var h rest.Health
 		e.ok(json.Unmarshal(body, &h))
-		if !h.Healthy {
-			e.Errorf("the health check says %s", body)
-		}
+		expect.That(e, h.Healthy, "the health check says %s", body)
 		return true, ""
 	})
 }
@@ -123,7 +125,6 @@ func spread(rounds []takeover, of func(takeover) time.Duration) string {
 // failover is one round. The killed replica is the standby afterwards.
 func (p *pair) failover(c *history, name string, m moment, victims int) takeover {
 	leader, standby := p.leader, p.standby
-	leader.Helper()
 	standby.fill(name+"-victim", victims+1, inQueue("root.borrows"), stopsAfter(m.stops))
 	standby.expectBooks() // its caches are filled
 	began := time.Now()
@@ -138,9 +139,7 @@ func (p *pair) failover(c *history, name string, m moment, victims int) takeover
 	if took := standby.deeds.between(standby.started, killed, deed.takesLease); len(took) > 0 {
 		leader.Fatalf("%s: the standby had the lease though the leader lived: %v", name, took)
 	}
-	if did := standby.trespasses(killed); len(did) > 0 {
-		leader.Errorf("%s: the standby did this while the leader lived: %v", name, did)
-	}
+	expect.Same(leader, name+": what the standby did while the leader lived", "[]", fmt.Sprint(standby.trespasses(killed)))
 	standby.optOutClaimed(asker)
 	c.awaitPlaced(asker)
 	c.expectNoMore(calm/2, victims, name+"-victim")
@@ -154,7 +153,6 @@ func (p *pair) failover(c *history, name string, m moment, victims int) takeover
 
 // optOutClaimed makes the running pods that an asker's claim names opt out of preemption.
 func (e *env) optOutClaimed(asker *corev1.Pod) {
-	e.Helper()
 	now := e.get(asker)
 	if !conditionIs(now, held, corev1.ConditionTrue) {
 		return
@@ -171,7 +169,6 @@ func (e *env) optOutClaimed(asker *corev1.Pod) {
 // checkEvictions checks what both replicas did to the pods of a round.
 func (p *pair) checkEvictions(c *history, name string, asker *corev1.Pod, began time.Time) {
 	e := p.standby.env
-	e.Helper()
 	claim, _ := c.claim(asker.UID)
 	var claimed, evicted []string
 	for _, uid := range claim.Victims {
@@ -179,9 +176,8 @@ func (p *pair) checkEvictions(c *history, name string, asker *corev1.Pod, began 
 	}
 	for _, v := range c.evicted(name + "-victim") {
 		evicted = append(evicted, v.pod.Name)
-		if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
-			e.Errorf("%s: pod %s was evicted without condition %s", name, v.pod.Name, corev1.DisruptionTarget)
-		}
+		expect.That(e, conditionIs(c.lastOf(v.pod.UID), corev1.DisruptionTarget, corev1.ConditionTrue),
+			"%s: pod %s was evicted without condition %s", name, v.pod.Name, corev1.DisruptionTarget)
 	}
 	granted := func(d deed) bool { return d.evicts() != "" && d.succeeded() }
 	deletes := append(p.leader.deeds.between(began, time.Time{}, granted), p.standby.deeds.between(began, time.Time{}, granted)...)
@@ -192,7 +188,6 @@ func (p *pair) checkEvictions(c *history, name string, asker *corev1.Pod, began 
 
 // renewals are the writes of the lease by a replica that was killed.
 func (r *replica) renewals(killed time.Time) []deed {
-	r.Helper()
 	leases := r.deeds.between(r.started, killed, deed.takesLease)
 	if len(leases) == 0 {
 		r.Fatal("the leader never wrote its lease")
@@ -210,7 +205,6 @@ func countsFrom(renewals []deed) time.Time { return renewals[max(len(renewals)-3
 
 // checkTakeover checks when the standby became the leader and what it did then.
 func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) takeover {
-	r.Helper()
 	renewals := leader.renewals(killed)
 	leased := r.deeds.between(killed, time.Time{}, deed.takesLease)
 	acted := r.deeds.between(killed, time.Time{}, deed.acts)
@@ -223,23 +217,20 @@ func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) 
 		took.Round(time.Millisecond), first.Round(time.Millisecond), wrote[0].at.Sub(killed).Round(time.Millisecond), wrote[0])
 	// However late the machine records one of them, this cannot be less.
 	earliest := slices.MinFunc(acted, func(a, b deed) int { return a.asked.Compare(b.asked) })
-	if over := earliest.asked.Sub(countsFrom(renewals)); over < leaseDuration {
-		r.Errorf("%s: the standby acted %v after the last renewal that it can have seen first, the lease is %v", name, over, leaseDuration)
-	}
-	if first > takeoverMost {
-		r.Errorf("%s: the standby acted %v after the kill, want at most %v", name, first, takeoverMost)
-	}
-	if read := r.deeds.between(killed, time.Time{}, deed.lists); len(read) > 0 {
-		r.Errorf("%s: the standby read all pods again: %v", name, read)
-	}
-	if read := r.deeds.between(r.started, killed, deed.lists); len(read) == 0 {
-		r.Errorf("%s: the log does not have how the standby read the pods at its start", name)
-	}
-	o := takeover{name: name, renewed: renewals[len(renewals)-1].at, killed: killed, took: leased[0].at}
-	if o.looks = r.looksUntil(killed, o.took); len(o.looks) == 0 || !o.looks[len(o.looks)-1].tried {
-		r.Errorf("%s: the log does not have how the standby looked at the lease before it took it: %v", name, o.looks)
-	}
-	return o
+	over := earliest.asked.Sub(countsFrom(renewals))
+	expect.That(r, over >= leaseDuration,
+		"%s: the standby acted %v after the last renewal that it can have seen first, the lease is %v",
+		name, over, leaseDuration)
+	expect.That(r, first <= takeoverMost,
+		"%s: the standby acted %v after the kill, want at most %v", name, first, takeoverMost)
+	again := r.deeds.between(killed, time.Time{}, deed.lists)
+	expect.That(r, len(again) == 0, "%s: the standby read all pods again: %v", name, again)
+	expect.That(r, len(r.deeds.between(r.started, killed, deed.lists)) > 0,
+		"%s: the log does not have how the standby read the pods at its start", name)
+	looks := r.looksUntil(killed, leased[0].at)
+	expect.That(r, len(looks) > 0 && looks[len(looks)-1].tried,
+		"%s: the log does not have how the standby looked at the lease before it took it: %v", name, looks)
+	return takeover{name: name, renewed: renewals[len(renewals)-1].at, killed: killed, took: leased[0].at, looks: looks}
 }
 
 // TestStandbyThatActsIsFound plants a second replica that ignores which replica has the
@@ -249,15 +240,13 @@ func TestStandbyThatActsIsFound(t *testing.T) {
 	careless := func(s *settings) { s.launch.LeaderElection, s.launch.Args = false, nil }
 	// With upstream's times a leader that gets no processor for seconds keeps leading.
 	forLong := func(s *settings) { s.launch.LeaderElection = true }
-	both := setupReplicas(t, preemptionQueues, forLong, careless)
+	both := setupReplicas(t, owedQueues(40, time.Second), forLong, careless)
 	both.leader.expectBooks()
 	both.standby.fill("p", n, inQueue("root.borrows"), requests("cpu", "10m"))
 	for _, r := range []*replica{both.leader, both.standby} {
-		if did := r.trespasses(time.Now()); len(did) == 0 {
-			t.Errorf("the log of the %s says that it did nothing", r.name)
-		} else {
-			t.Logf("the %s did %d things, first: %v", r.name, len(did), did[0])
-		}
+		did := r.trespasses(time.Now())
+		t.Logf("the %s did %v", r.name, did)
+		expect.That(t, len(did) > 0, "the log of the %s says that it did nothing", r.name)
 	}
 }
 
@@ -273,17 +262,86 @@ func TestEvictionsAreJudged(t *testing.T) {
 		name             string
 		claimed, evicted []string
 		deletes          []deed
-		want             string // part of the only finding; empty for none
+		want             []string // part of each finding
 	}{
-		{"as planned", []string{"a", "b"}, []string{"b", "a"}, gone("a", "b"), ""},
-		{"the answer to a delete was lost", []string{"a", "b"}, []string{"a", "b"}, gone("b"), ""},
-		{"a second set", []string{"a"}, []string{"a", "c"}, gone("a", "c"), "pod c was evicted"},
-		{"deleted again", []string{"a", "b"}, []string{"a", "b"}, gone("a", "b", "a"), "pod a was deleted 2 times"},
-		{"forgotten", []string{"a", "b"}, []string{"a"}, gone("a"), "pod b is named"},
+		{"as planned", []string{"a", "b"}, []string{"b", "a"}, gone("a", "b"), nil},
+		{"the answer to a delete was lost", []string{"a", "b"}, []string{"a", "b"}, gone("b"), nil},
+		{"a second set", []string{"a"}, []string{"a", "c"}, gone("a", "c"), []string{"pod c was evicted"}},
+		{"deleted again", []string{"a", "b"}, []string{"a", "b"}, gone("a", "b", "a"), []string{"pod a was deleted 2 times"}},
+		{"forgotten", []string{"a", "b"}, []string{"a"}, gone("a"), []string{"pod b is named"}},
 	} {
 		got := judgeEvictions(test.claimed, test.evicted, test.deletes)
-		if (test.want == "") != (len(got) == 0) || len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], test.want) {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
-		}
+		expect.That(t, slices.EqualFunc(got, test.want, strings.Contains),
+			"%s: got %q, want %q", test.name, got, test.want)
 	}
+}
+
+// takeLease writes another holder into the lease of the scheduler.
+func takeLease(ctx context.Context) error {
+	leases := suite.client.CoordinationV1().Leases("kube-system")
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		l, err := leases.Get(ctx, "paddock-scheduler", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		l.Spec.HolderIdentity, l.Spec.RenewTime = new("thief"), new(metav1.NowMicro())
+		_, err = leases.Update(ctx, l, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// TestLeaseOfAnotherHolder: an account with all rights of a namespace cannot write the
+// lease, and a lease of that name in its namespace changes nothing. While an account that
+// may write the lease keeps it, the scheduler does nothing: the process that led ends, and
+// the one that is started in its place waits. It goes on once the lease has run out.
+func TestLeaseOfAnotherHolder(t *testing.T) {
+	r, through := newReplica(t, "first")
+	r.env = setup(t, owedQueues(100, 500*time.Millisecond), through, elected, preemption("retryInterval", "1s"))
+	e := r.env
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepHistory()
+	tenant := policed{t, e.ns}
+	tenant.allow("eve", "admin")
+	leases := tenant.as("eve").CoordinationV1()
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "paddock-scheduler"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("thief"), LeaseDurationSeconds: new(int32(3600))},
+	}
+	succeeds(e, "a tenant makes a lease of that name in its namespace", func() error {
+		_, err := leases.Leases(e.ns).Create(e.Context(), lease, metav1.CreateOptions{})
+		return err
+	})
+	_, err := leases.Leases("kube-system").Update(e.Context(), lease, metav1.UpdateOptions{})
+	expect.That(t, apierrors.IsForbidden(err), "a tenant may write the lease: %v", err)
+	e.create("lent", 4, inQueue("root.borrows"))
+	e.expect("lent", 4, 0, "")
+
+	stolen := time.Now()
+	e.ok(takeLease(e.Context()))
+	keeping, stop := context.WithCancel(e.Context())
+	kept := make(chan error, 1)
+	go func() {
+		var err error
+		for ticker := time.NewTicker(retryPeriod); keeping.Err() == nil && err == nil; <-ticker.C {
+			err = takeLease(context.WithoutCancel(keeping))
+		}
+		kept <- err
+	}()
+	eventually(e, patience, "the scheduler ends, because it has lost the lease", func() (bool, string) {
+		return !e.process.Running(), ""
+	})
+	did := r.deeds.between(stolen.Add(renewDeadline+retryPeriod), time.Time{}, deed.acts)
+	expect.That(t, len(did) == 0, "long after it lost the lease it did this: %v", did)
+	asker := e.create("asker", 1, inQueue("root.owed"), requests("cpu", "2"))[0]
+	r.restart()
+	e.expectBooks() // it has seen the pod
+	throughout(e, calm, "the asker waits", func() (bool, string) { return e.get(asker).Spec.NodeName == "", "" })
+	c.expectNoMore(calm, 0, "lent")
+	did = r.trespasses(time.Now())
+	expect.That(t, len(did) == 0, "without the lease it did this: %v", did)
+	stop()
+	e.ok(<-kept)
+	e.awaitRunning(asker)
+	c.expectNoMore(calm, 2, "lent")
+	expect.That(t, conditionIs(e.get(asker), held, corev1.ConditionFalse), "the hold has not ended")
 }

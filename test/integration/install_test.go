@@ -63,12 +63,9 @@ func newApplier(t *testing.T) *applier {
 	a := &applier{}
 	admin := suite.cluster.AdminConfig()
 	admin.WarningHandler = a
-	discoverer, err := discovery.NewDiscoveryClientForConfig(admin)
-	expect.OK(t, err)
+	discoverer := expect.Get(discovery.NewDiscoveryClientForConfig(admin))(t)
 	a.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
-	if a.client, err = dynamic.NewForConfig(admin); err != nil {
-		t.Fatal(err)
-	}
+	a.client = expect.Get(dynamic.NewForConfig(admin))(t)
 	return a
 }
 
@@ -95,7 +92,11 @@ func (a *applier) delete(ctx context.Context, o *unstructured.Unstructured) erro
 	if err != nil {
 		return err
 	}
-	err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+	return notFoundIsFine(client.Delete(ctx, o.GetName(), metav1.DeleteOptions{}))
+}
+
+// notFoundIsFine is the error of a delete, if the object was there.
+func notFoundIsFine(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -119,20 +120,15 @@ func (a *applier) of(o *unstructured.Unstructured) (dynamic.ResourceInterface, e
 func TestInstall(t *testing.T) {
 	a := newApplier(t)
 	files := expect.Get(fs.Glob(install.Files, "*.yaml"))(t)
-	if len(files) < 6 {
-		t.Errorf("there are only %q", files)
-	}
+	expect.That(t, len(files) >= 6, "there are only %q", files)
 	served := expect.Get(suite.client.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1"))(t)
 	mutates := slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" })
 	accepts := func(name string, objects ...*unstructured.Unstructured) {
 		for _, o := range objects {
-			if _, err := a.apply(t.Context(), o, true); err != nil {
-				t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
-			}
+			_, err := a.apply(t.Context(), o, true)
+			expect.That(t, err == nil, "%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
 		}
-		if warnings := a.warned(); len(warnings) > 0 {
-			t.Errorf("%s: the API server warns: %q", name, warnings)
-		}
+		expect.Same(t, name+": warnings of the API server", []string(nil), a.warned())
 	}
 	for _, file := range files {
 		if file == "admission-mutating.yaml" && !mutates {
@@ -197,13 +193,11 @@ func TestRestrictedPods(t *testing.T) {
 		return err
 	}
 	deployed := filesWithDeployment(t)
-	if !slices.Contains(deployed, "second-scheduler.yaml") || len(deployed) < 5 {
-		t.Errorf("only %q have a Deployment", deployed)
-	}
+	expect.That(t, slices.Contains(deployed, "second-scheduler.yaml") && len(deployed) >= 5,
+		"only %q have a Deployment", deployed)
 	for _, file := range deployed {
-		if err := create(file, func(*corev1.PodSpec) {}); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		err := create(file, func(*corev1.PodSpec) {})
+		expect.That(t, err == nil, "%s: %v", file, err)
 	}
 	for name, change := range map[string]func(*corev1.PodSpec){
 		"runAsNonRoot":             func(s *corev1.PodSpec) { s.SecurityContext.RunAsNonRoot = nil },

@@ -13,7 +13,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientrest "k8s.io/client-go/rest"
@@ -139,16 +138,13 @@ func kubeconfigOf(t *testing.T, namespace, account string) string {
 // was killed.
 func forgetLease(t *testing.T) {
 	t.Helper()
-	err := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(context.Background(), "paddock-scheduler", metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Error(err)
-	}
+	leases := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem)
+	expect.Holds(t, notFoundIsFine(leases.Delete(context.Background(), "paddock-scheduler", metav1.DeleteOptions{})))
 }
 
 // awaitRights waits until the API server has seen all roles and bindings: it asks for one
 // right of each bound rule.
 func awaitRights(t *testing.T, user string, objects []*unstructured.Unstructured) {
-	t.Helper()
 	ours, upstream := boundRoles(t, objects)
 	awaitOurs(t, user, ours, true)
 	for _, role := range upstream {
@@ -190,22 +186,9 @@ func awaitAllowed(t *testing.T, user string, ask *authorizationv1.ResourceAttrib
 }
 
 // installLife is the configuration of a pod life.
-const installLife = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: daemons
-    - name: capped
-      resources: {max: {vcore: 1}}
-    - name: owed
-      resources: {guaranteed: {vcore: 4}}
-      properties: {preemption.delay: 1s}
-    - name: borrows
-      properties: {preemption.delay: 1s}
-`
+var installLife = belowRoot(`{name: daemons}, {name: capped, resources: {max: {vcore: 1}}},
+ {name: owed, resources: {guaranteed: {vcore: 4}}, properties: {preemption.delay: 1s}},
+ {name: borrows, properties: {preemption.delay: 1s}}`)
 
 // TestInstalledAccess runs the scheduler as installed, with its configuration and only
 // the rights of its service account, through all its kinds of requests; nothing is
@@ -237,9 +220,7 @@ func TestInstalledAccess(t *testing.T) {
 	e.checkLog(e.process.Running())
 	e.ok(e.process.Stop())
 	e.process, e.rest = standby.process, standby.rest
-	if second := e.awaitLeader(first); second == first {
-		t.Errorf("%s still leads", first)
-	}
+	e.awaitLeader(first)
 	e.create("after", 1, inQueue("root.owed"), requests("cpu", "100m"))
 	e.expect("after", 1, 0, "")
 	e.expectBooks()
@@ -254,7 +235,6 @@ func (e *env) listsFirst() {
 
 // lifeOfQuota: bind, condition, event.
 func (e *env) lifeOfQuota() {
-	e.Helper()
 	e.create("capped", 2, inQueue("root.capped"))
 	e.expect("capped", 1, 1, reasons.OverMax)
 	_, waiting := e.podsOf("capped")
@@ -263,21 +243,18 @@ func (e *env) lifeOfQuota() {
 
 // lifeOfPreemption: the claim of a node, conditions and deletes of victims.
 func (e *env) lifeOfPreemption() {
-	e.Helper()
 	part := e.apart("full", 1, localcluster.NodeSpec{CPU: "4"})
 	c := part.keepHistory()
 	part.fill("victim", 4, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
 	asker := part.createPod(part.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
 	c.expectEvicted("victim", 2)
 	c.awaitPlaced(asker)
-	if claim, at := c.claim(asker.UID); at.IsZero() || len(claim.Victims) != 2 {
-		e.Errorf("the claim is %+v, seen at %v: the node was not held", claim, at)
-	}
+	claim, _ := c.claim(asker.UID)
+	expect.Same(e, "victims that the claim names while the node is held", 2, len(claim.Victims))
 }
 
 // lifeOfDaemonSet: a pod that can run on one node only.
 func (e *env) lifeOfDaemonSet() {
-	e.Helper()
 	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "2"})
 	part.fill("fills", 2, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
 	part.createDaemonSet("agent", inQueue("root.daemons"))
@@ -286,7 +263,6 @@ func (e *env) lifeOfDaemonSet() {
 
 // lifeOfVolume: the scheduler chooses a volume and writes that on it and on the claim.
 func (e *env) lifeOfVolume() {
-	e.Helper()
 	class := e.storageClass("WaitForFirstConsumer", "kubernetes.io/no-provisioner")
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: class}, Spec: corev1.PersistentVolumeSpec{
 		Capacity: amounts("storage", "1Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: class,
@@ -306,7 +282,6 @@ func (e *env) lifeOfVolume() {
 
 // lifeOfConfiguration: a change, and a mistake, which is reported on the ConfigMap.
 func (e *env) lifeOfConfiguration() {
-	e.Helper()
 	e.configure(strings.Replace(installLife, "max: {vcore: 1}", "max: {vcore: 2}", 1))
 	e.expect("capped", 2, 0, "")
 	e.configure("partitions: none")
@@ -319,7 +294,6 @@ func (e *env) lifeOfConfiguration() {
 // lifeOfMetrics: only users bound to paddock-metrics-reader may read the metrics. The
 // scheduler asks the API server for the user of a request and for its rights.
 func (e *env) lifeOfMetrics() {
-	e.Helper()
 	as := &clientrest.Config{BearerToken: e.token("prometheus")}
 	expect.Refused(e.metricsAs(as))(e, "403 Forbidden")
 	bindRole(e.T, e.ns, "prometheus", e.configNamespace()+"-paddock-metrics-reader")
@@ -348,8 +322,27 @@ func (e *env) awaitLeader(before string) string {
 
 // deleteConfigMapOfAccount removes the queues from a namespace that stays.
 func (e *env) deleteConfigMapOfAccount() {
-	err := suite.client.CoreV1().ConfigMaps(accountNamespace).Delete(context.Background(), config.QueuesConfigMap, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		e.Error(err)
-	}
+	maps := suite.client.CoreV1().ConfigMaps(accountNamespace)
+	expect.Holds(e, notFoundIsFine(maps.Delete(context.Background(), config.QueuesConfigMap, metav1.DeleteOptions{})))
+}
+
+// lifeOfClaim: the scheduler gives a device to the claim of a pod and writes that on the
+// claim. The second pod waits until the first is gone.
+func (e *env) lifeOfClaim() {
+	part := *e
+	part.nodePool = e.id + "-device"
+	node := part.device(e.id+"-device.example.com", "first", "second")
+	first := part.createPod(part.pod("first", "first", inQueue("root.owed"), requests("cpu", "100m"), withClaim("first")))
+	part.expect("first", 1, 0, "")
+	claim := expect.Get(suite.client.ResourceV1().ResourceClaims(e.ns).Get(e.Context(), "first", metav1.GetOptions{}))(e)
+	a, of := claim.Status.Allocation, claim.Status.ReservedFor
+	expect.That(e, a != nil && len(a.Devices.Results) == 1 && a.Devices.Results[0].Pool == node,
+		"the claim has %+v, want the device of node %s", a, node)
+	expect.That(e, len(of) == 1 && of[0].UID == first.UID,
+		"the claim is reserved for %+v, want pod %s", of, first.UID)
+	second := part.createPod(part.pod("second", "second", inQueue("root.owed"), requests("cpu", "100m"), withClaim("second")))
+	part.awaitEvent(second, "FailedScheduling")
+	part.expectStill("second", 0, 1, "")
+	part.delete(first)
+	part.expect("second", 1, 0, "")
 }

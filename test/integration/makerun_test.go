@@ -99,12 +99,9 @@ func TestMakeRun(t *testing.T) {
 	second := launch(t, dir)
 	took := time.Since(began)
 	t.Logf("second start: ready after %.1f s", took.Seconds())
-	if took > startSlack*startPromise {
-		t.Errorf("the second start takes %v, want at most %v, on a busy machine %d times that", took, startPromise, startSlack)
-	}
-	if text := second.output(); !strings.Contains(text, "\nQUEUE ") || !strings.Contains(text, "\nroot ") {
-		t.Error("the launcher shows no queues")
-	}
+	expect.That(t, took <= startSlack*startPromise,
+		"the second start takes %v, want at most %v, on a busy machine %d times that", took, startPromise, startSlack)
+	expect.Says(t, second.output(), "\nQUEUE ", "\nroot ")
 	second.checkStop()
 }
 
@@ -117,15 +114,12 @@ var (
 
 // checkTries runs the commands that the launcher suggests.
 func (l *launched) checkTries() {
-	l.Helper()
 	rest := restAddress.FindStringSubmatch(l.output())
 	if rest == nil {
 		l.Fatal("the launcher does not say where its REST API is")
 	}
 	queues := l.run(suite.plugin, "queues", "--server", rest[1])
-	if !tree.MatchString(queues) {
-		l.Errorf("queues: %s", queues)
-	}
+	expect.That(l, tree.MatchString(queues), "queues: %s", queues)
 	pods := func() string { return l.run(suite.launcher, "--dir", l.dir, "pods") }
 	eventually(l, patience, "the pod that waits is told why", func() (bool, string) {
 		text := pods() // the reason comes a moment later than the wait
@@ -144,22 +138,17 @@ func (l *launched) checkTries() {
 func (l *launched) checkStop() {
 	l.Helper()
 	children := l.children()
-	if runtime.GOOS == "linux" && len(children) != 5 {
-		l.Errorf("children %v, want etcd, API server, controller manager, nodes and scheduler", children)
-	}
+	expect.That(l, runtime.GOOS != "linux" || len(children) == 5,
+		"children %v, want etcd, API server, controller manager, nodes and scheduler", children)
 	expect.OK(l, l.cmd.Process.Signal(syscall.SIGINT))
 	select {
 	case <-l.done:
-		if l.err != nil {
-			l.Errorf("after Ctrl-C the launcher ends with %v, want exit code 0", l.err)
-		}
+		expect.That(l, l.err == nil, "after Ctrl-C the launcher ends with %v, want exit code 0", l.err)
 	case <-time.After(time.Minute):
 		l.Fatal("the launcher does not end within a minute after Ctrl-C")
 	}
 	for _, child := range children {
-		if err := syscall.Kill(child, 0); err == nil {
-			l.Errorf("process %d outlives the launcher", child)
-		}
+		expect.That(l, syscall.Kill(child, 0) != nil, "process %d outlives the launcher", child)
 	}
 	if rest := restAddress.FindStringSubmatch(l.output()); rest != nil { // children are known on Linux only
 		if c, err := net.DialTimeout("tcp", strings.TrimPrefix(rest[1], "http://"), time.Second); err == nil {
@@ -168,9 +157,8 @@ func (l *launched) checkStop() {
 		}
 	}
 	out, err := exec.Command(suite.launcher, "--dir", l.dir, "pods").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "no cluster runs in") {
-		l.Errorf("the command pods says %q, %v after the end", out, err)
-	}
+	expect.That(l, err != nil && strings.Contains(string(out), "no cluster runs in"),
+		"the command pods says %q, %v after the end", out, err)
 }
 
 // children lists the children of the launcher by the threads that made them, on Linux

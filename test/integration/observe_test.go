@@ -60,7 +60,6 @@ func (e *env) readQueues(ctx context.Context) (*documents.Queue, error) {
 
 // checkBuild checks that the scheduler reports the version that it was linked with.
 func (e *env) checkBuild() {
-	e.Helper()
 	var clusters []documents.Cluster
 	e.ok(e.read(e.Context(), "/ws/v1/clusters", &clusters))
 	if len(clusters) != 1 || len(clusters[0].RMBuildInformation) != 1 {
@@ -71,9 +70,8 @@ func (e *env) checkBuild() {
 	for field, flag := range flags {
 		_, want, _ := strings.Cut(suite.ldflags, "/pkg/rest/documents.Build"+flag+"=")
 		want, _, _ = strings.Cut(want, " ")
-		if want == "" || got[field] != want {
-			e.Errorf("%s is %q, and the build was told %q (flags %q)", field, got[field], want, suite.ldflags)
-		}
+		expect.That(e, want != "" && got[field] == want,
+			"%s is %q, and the build was told %q (flags %q)", field, got[field], want, suite.ldflags)
 	}
 }
 
@@ -142,7 +140,6 @@ func (a accounts) book(q *documents.Queue) {
 // recount sums up the requests of the pods that the API server has now, in the queue that
 // each one names. A pod without the name of an existing queue is in none.
 func (e *env) recount(root *documents.Queue) accounts {
-	e.Helper()
 	pods := expect.Get(e.listPods(e.Context()))(e)
 	out := accounts{}
 	for i := range pods {
@@ -305,5 +302,25 @@ func (e *env) awaitText(path, text string) {
 	eventually(e, patience, path+" says "+text, func() (bool, string) {
 		body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+path)
 		return err == nil && strings.Contains(string(body), text), fmt.Sprintf("%v: %s", err, body)
+	})
+}
+
+// awaitTold waits until the condition PodScheduled of a pod, or an event about it,
+// contains a text, in upper or lower case.
+func (e *env) awaitTold(p *corev1.Pod, text string) {
+	e.Helper()
+	says := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) }
+	eventually(e, patience, fmt.Sprintf("pod %s is told of %q", p.Name, text), func() (bool, string) {
+		now := e.get(p)
+		if c := conditionOf(now, corev1.PodScheduled); c != nil && says(c.Message) {
+			return true, ""
+		}
+		list := expect.Get(eventsOf(e.Context(), p))(e)
+		for i := range list {
+			if says(list[i].Message) {
+				return true, ""
+			}
+		}
+		return false, describe(e.Context(), now)
 	})
 }

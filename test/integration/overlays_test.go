@@ -44,26 +44,14 @@ func (i installation) asDeployed(t *testing.T) func(*settings) {
 	}
 }
 
-// overlayLife is the configuration of TestSingle.
-const overlayLife = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: capped
-      resources: {max: {vcore: 1}}
-`
-
 // TestSingle runs overlay single as installed: one scheduler acts without a lease, and
 // after an update the next one continues.
 func TestSingle(t *testing.T) {
 	shipped := newInstallation(t, "single.yaml", "single")
 	e := setup(t, "", shipped.asDeployed(t))
-	e.configure(overlayLife)
+	e.configure(oneLeaf("1"))
 	e.awaitMetric(reloadSuccess, "1")
-	e.create("p", 2, inQueue("root.capped")) // there is room for one
+	e.create("p", 2, inQueue("root.a")) // there is room for one
 	e.expect("p", 1, 1, "")
 	running, _ := e.podsOf("p")
 	e.create("other", 1, ofProfile(corev1.DefaultSchedulerName))
@@ -77,9 +65,7 @@ func TestSingle(t *testing.T) {
 	e.expectStill("other", 0, 1, "") // it belongs to the cluster's own scheduler
 	e.expectBooks()
 	_, err := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), "paddock-scheduler", metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("the lease: %v, want none", err)
-	}
+	expect.That(t, apierrors.IsNotFound(err), "the lease: %v, want none", err)
 	checkNothingForbidden(t, asked(t, accountsOf(shipped.namespace)))
 }
 
@@ -119,7 +105,6 @@ func asStaticPod(t *testing.T) func(*settings) {
 // withoutBindings removes, until the test ends, all bindings of the control plane's user
 // in the shared cluster beyond those that the API server itself creates.
 func withoutBindings(t *testing.T, a *applier) {
-	t.Helper()
 	objects := expect.Get(demo.Read(rbac.Files))(t)
 	for _, o := range objects {
 		if _, bound, _ := unstructured.NestedMap(o.Object, "roleRef"); !bound {
@@ -130,9 +115,8 @@ func withoutBindings(t *testing.T, a *applier) {
 		again := o.DeepCopy()
 		again.Object["subjects"] = was.Object["subjects"]
 		t.Cleanup(func() {
-			if _, err := a.apply(context.Background(), again, false); err != nil {
-				t.Error(err)
-			}
+			_, err := a.apply(context.Background(), again, false)
+			expect.Holds(t, err)
 		})
 		expect.OK(t, a.delete(t.Context(), o))
 	}
@@ -191,9 +175,7 @@ func TestReplaceDefault(t *testing.T) {
 	forgetLease(t)
 	e.listsFirst()
 	e.startAnother("b")
-	if second := e.awaitLeader(first); second == first {
-		t.Errorf("%s still leads", first)
-	}
+	e.awaitLeader(first)
 	e.create("after", 1, inQueue("root.owed"), requests("cpu", "100m"))
 	e.expect("after", 1, 0, "")
 	e.lifeOfDefault("default-after")
@@ -228,7 +210,6 @@ func (e *env) lifeOfDefault(name string) {
 // lifeOfPlainDaemonSet: a DaemonSet of no queue finds its node full, and preempts
 // nothing. The returned function expects that it has preempted one pod by now, and runs.
 func (e *env) lifeOfPlainDaemonSet() (served func()) {
-	e.Helper()
 	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "1"})
 	c := part.keepHistory()
 	plain := ofProfile(corev1.DefaultSchedulerName)

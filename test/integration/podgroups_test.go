@@ -16,20 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-const podGroupQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: gangs
-      resources: {max: {vcore: 4}}
-    - name: others
-    - name: owed
-      resources: {guaranteed: {vcore: 3}}
-      properties: {preemption.delay: 1s}
-`
+var podGroupQueues = belowRoot(`{name: gangs, resources: {max: {vcore: 4}}}, {name: others},
+ {name: owed, resources: {guaranteed: {vcore: 3}}, properties: {preemption.delay: 1s}}`)
 
 // inPodGroup makes a pod a member of a PodGroup.
 func inPodGroup(name string) podOption {
@@ -39,7 +27,6 @@ func inPodGroup(name string) podOption {
 // definePodGroups installs the CRD of PodGroups, which an installation requires, and
 // removes it at the end.
 func definePodGroups(t *testing.T) {
-	t.Helper()
 	a := newApplier(t)
 	definition := installed(t, "podgroups-crd.yaml")[0]
 	eventually(t, patience, "PodGroups can be made", func() (bool, string) {
@@ -87,7 +74,6 @@ func TestPodGroups(t *testing.T) {
 
 // podGroupOnNodes: three pods, and nodes with room for two of them.
 func (e *env) podGroupOnNodes() {
-	e.Helper()
 	part := e.apart("nodes", 1, localcluster.NodeSpec{CPU: "2"})
 	part.createPodGroup("three", 3)
 	c := part.keepHistory()
@@ -98,9 +84,9 @@ func (e *env) podGroupOnNodes() {
 	part.expectStill("three", 0, 3, "")
 	part.awaitQueue("root.gangs", "has its quota back", uses(0))
 	for _, p := range gang {
-		if c.first(p.UID, func(s sight) bool { return s.pod.Status.NominatedNodeName != "" }) != nil {
-			part.Errorf("%s was nominated to a node, which keeps the room there from others", p.Name)
-		}
+		nominated := c.first(p.UID, func(s sight) bool { return s.pod.Status.NominatedNodeName != "" })
+		expect.That(part, nominated == nil,
+			"%s was nominated to a node, which keeps the room there from others", p.Name)
 	}
 
 	// Other pods come and go on the same nodes.
@@ -118,7 +104,6 @@ func (e *env) podGroupOnNodes() {
 // preempts no other pod, and starts all three when that pod is gone, which the test
 // decides.
 func (e *env) podGroupOutlivesScheduler() {
-	e.Helper()
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	e.create("victim", 2, inQueue("root.others"), stopsAfter(5*time.Minute))
 	e.expect("victim", 2, 0, "")

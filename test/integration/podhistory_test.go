@@ -227,9 +227,9 @@ func (e *env) follow(note func(watch.Event)) *tail {
 	ctx, stop := context.WithCancel(context.Background())
 	var following sync.WaitGroup
 	following.Go(func() {
-		if err := t.run(ctx); err != nil {
-			e.Errorf("the test does not see any more what happens to the pods in namespace %s: %v", e.ns, err)
-		}
+		err := t.run(ctx)
+		expect.That(e, err == nil,
+			"what happens to the pods in namespace %s is not seen any more: %v", e.ns, err)
 	})
 	e.Cleanup(func() {
 		defer following.Wait()

@@ -16,16 +16,7 @@ const reloadSuccess = "paddock_config_last_reload_success"
 
 // oneLeaf is a configuration with leaf root.a of a max of so many cores.
 func oneLeaf(most string) string {
-	return `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: a
-      resources: {max: {vcore: ` + most + `}}
-`
+	return belowRoot("{name: a, resources: {max: {vcore: " + most + "}}}")
 }
 
 // TestConfigurationDeleted checks that the queues stay when their ConfigMap loses its document,

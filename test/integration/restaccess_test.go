@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +21,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/kubectl/pkg/proxy"
 	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/test/browser"
 )
 
 // token makes a service account and returns a token of it.
@@ -82,15 +85,13 @@ func TestRESTAccess(t *testing.T) {
 		expect.Fails(t, err, c.status)
 		expect.Fails(t, err, c.says)
 	}
-	if _, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+page); err == nil {
-		t.Error("plain HTTP is answered, too")
-	}
+	_, err = fetch(e.Context(), http.DefaultClient, "http://"+e.rest+page)
+	expect.That(t, err != nil, "plain HTTP is answered, too")
 }
 
 // reachableAddress is an address of this machine that is not loopback, with a free port:
 // the API server accepts no loopback address for an endpoint.
 func reachableAddress(t *testing.T) string {
-	t.Helper()
 	_, port, err := net.SplitHostPort(expect.Get(localcluster.FreeAddress())(t))
 	expect.OK(t, err)
 	addresses := expect.Get(net.InterfaceAddrs())(t)
@@ -107,7 +108,6 @@ func reachableAddress(t *testing.T) string {
 // would for a scheduler that runs in the cluster. The API server's proxy connects only to
 // addresses of pods.
 func (e *env) servedAt(service, address string) {
-	e.Helper()
 	host, portText, err := net.SplitHostPort(address)
 	e.ok(err)
 	port := expect.Get(strconv.ParseInt(portText, 10, 32))(e)
@@ -130,7 +130,6 @@ func (e *env) servedAt(service, address string) {
 // mayProxy gives a service account only the right to use the proxy to services, by these
 // verbs.
 func (e *env) mayProxy(name string, verbs ...string) {
-	e.Helper()
 	roles := suite.client.RbacV1()
 	expect.Get(roles.Roles(e.ns).Create(e.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -183,8 +182,67 @@ func TestPluginThroughTheServiceProxy(t *testing.T) {
 		command.Stdin, command.Stderr = bytes.NewReader(manifest), &failed
 		out, _ := command.Output() // of its errors, the exit code is judged
 		exit, said := command.ProcessState.ExitCode(), string(out)+failed.String()
-		if exit != c.exit || exit == 0 && failed.Len() > 0 || !strings.Contains(said, c.says) {
-			t.Errorf("%s as %s: exit code %d, want %d and %q; it says %s", c.args, c.as, exit, c.exit, c.says, said)
-		}
+		expect.That(t, exit == c.exit && (exit != 0 || failed.Len() == 0) && strings.Contains(said, c.says),
+			"%s as %s: exit code %d, want %d and %q; it says %s", c.args, c.as, exit, c.exit, c.says, said)
 	}
+}
+
+// kubectlProxy serves what "kubectl proxy --server=URL --insecure-skip-tls-verify
+// --reject-paths='^/(ws|api)/' --token=TOKEN" serves, and returns its address.
+func (e *env) kubectlProxy(token string) string {
+	filter := &proxy.FilterServer{
+		AcceptPaths: proxy.MakeRegexpArrayOrDie(proxy.DefaultPathAcceptRE), RejectPaths: proxy.MakeRegexpArrayOrDie("^/(ws|api)/"),
+		AcceptHosts: proxy.MakeRegexpArrayOrDie(proxy.DefaultHostAcceptRE), RejectMethods: proxy.MakeRegexpArrayOrDie(proxy.DefaultMethodRejectRE),
+	}
+	to := &clientrest.Config{Host: "https://" + e.rest, BearerToken: token, TLSClientConfig: clientrest.TLSClientConfig{Insecure: true}}
+	handler := expect.Get(proxy.NewProxyHandler("/", filter, to, 0, false))(e)
+	server := httptest.NewServer(handler)
+	e.Cleanup(server.Close)
+	return server.URL
+}
+
+// stealing is a page of another site. It asks for pages of the scheduler, and shows what
+// it got of each: nothing, where the browser or the server refuses.
+const stealing = `<!DOCTYPE html><html lang="en"><title>waiting</title><script>
+Promise.all(%s.map(u => fetch(u).then(r => r.text().then(t => r.status + ' ' + t), e => 'nothing'))).then(all => document.title = all.join('|'));
+</script>`
+
+// TestBrowserWithAuthorization: with restAuthorization Delegated a browser reads all pages
+// through kubectl proxy, without a problem, and a page of another site that is open in the
+// same browser reads none of them: the proxy lets it read no answer, and the scheduler
+// refuses it, because its request has no token.
+func TestBrowserWithAuthorization(t *testing.T) {
+	e := setup(t, oneLeaf("2"), queueSort("restAuthorization", "Delegated"))
+	token := e.token("reader")
+	e.mayRead("reader", "/paddock/*")
+	at := e.kubectlProxy(token)
+	eventually(e, patience, "the reader may read", func() (bool, string) {
+		_, err := fetch(e.Context(), http.DefaultClient, at+"/")
+		return err == nil, fmt.Sprint(err)
+	})
+	b := expect.Get(browser.Start(e.Context()))(e)
+	defer func() { e.ok(b.Close()) }()
+	tab := expect.Get(b.Open(browser.Look{Width: 1400, Height: 900}))(e)
+	for _, page := range []string{"", "?queue=root.a", "waiting", "nodes", "node?name=" + shared + "-0000", "decisions", "configuration", "health"} {
+		e.ok(tab.Go(at + "/" + page))
+		for _, problem := range tab.Problems() {
+			t.Errorf("/%s: %s", page, problem)
+		}
+		const isStyled = "document.styleSheets.length == 1 && document.styleSheets[0].cssRules.length > 10"
+		expect.That(t, expect.Get(browser.Eval[bool](tab, isStyled))(t), "/%s has no style sheet", page)
+	}
+	targets := fmt.Sprintf("[%q, %q, %q]", at+"/", at+"/ws/v1/partition/default/queues", "https://"+e.rest+"/ws/v1/partition/default/queues")
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, stealing, targets)
+	}))
+	defer other.Close()
+	e.ok(tab.Go(other.URL))
+	eventually(e, patience, "the page of another site got no page", func() (bool, string) {
+		title := expect.Get(browser.Eval[string](tab, "document.title"))(e)
+		if title != "waiting" && !strings.HasPrefix(title, "nothing|nothing|401 ") {
+			e.Fatalf("the page of another site got %s", title)
+		}
+		return title != "waiting", title
+	})
 }

@@ -155,9 +155,8 @@ func checkRights(t *testing.T, i installation, role string) {
 	events := asked(t, accountsOf(i.namespace))
 	checkNothingForbidden(t, events)
 	ours, upstream := boundRoles(t, i.objects)
-	if len(ours) < 3 || len(upstream) != 3 {
-		t.Errorf("bound are %d roles of ours and %q", len(ours), upstream)
-	}
+	expect.That(t, len(ours) >= 3 && len(upstream) == 3,
+		"bound are %d roles of ours and %q", len(ours), upstream)
 	if role != "" {
 		upstream = nil
 		ours = slices.DeleteFunc(ours, func(b bound) bool { return !strings.HasSuffix(b.role, role) })
@@ -168,13 +167,10 @@ func checkRights(t *testing.T, i installation, role string) {
 // checkNothingForbidden checks that there were requests, and that none was refused.
 func checkNothingForbidden(t *testing.T, events []auditv1.Event) {
 	t.Helper()
-	if len(events) == 0 {
-		t.Error("the API server has written nothing down")
-	}
+	expect.That(t, len(events) != 0, "the API server has written nothing down")
 	for _, e := range events {
-		if e.Annotations["authorization.k8s.io/decision"] == "forbid" {
-			t.Errorf("the API server refused %s %s", e.Verb, e.RequestURI)
-		}
+		expect.That(t, e.Annotations["authorization.k8s.io/decision"] != "forbid",
+			"the API server refused %s %s", e.Verb, e.RequestURI)
 	}
 }
 
@@ -189,7 +185,6 @@ func checkNeeded(t *testing.T, events []auditv1.Event, ours []bound, upstream []
 	}
 	// The check finds two planted rights.
 	planted := bound{ours[0].role, ours[0].namespace, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}
-	if got := superfluous(events, append(ours, planted), append(upstream, "system:node")); len(got) != 2 {
-		t.Errorf("of two rights that are not needed are found %q", got)
-	}
+	found := superfluous(events, append(ours, planted), append(upstream, "system:node"))
+	expect.That(t, len(found) == 2, "of two rights that are not needed are found %q", found)
 }

@@ -25,19 +25,6 @@ import (
 // controllerSamples has the samples of docs/from-elsewhere.md.
 const controllerSamples = "../../manifests/samples/controllers/"
 
-const sampleQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: batch
-    - name: owed
-      resources: {guaranteed: {vcore: 8}}
-      properties: {preemption.delay: 1s}
-`
-
 // sample returns the object of a kind in a file of controllerSamples.
 func (e *env) sample(file, kind string) map[string]any {
 	e.Helper()
@@ -161,7 +148,7 @@ func (e *env) awaitMembers(app string, pods int, originators ...string) {
 // This API server does not know the other kinds: the test makes pods, or the Jobs of a
 // JobSet, of their templates and adds the labels that the controllers add.
 func TestControllerSamples(t *testing.T) {
-	e := setup(t, sampleQueues)
+	e := setup(t, belowRoot("{name: batch}, {name: owed, resources: {guaranteed: {vcore: 8}}, properties: {preemption.delay: 1s}}"))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "16", Memory: "32Gi"})
 	parts := map[string]func(*env){
 		"job.yaml": (*env).runsJobSample, "jobset.yaml": (*env).runsJobSetSample, "kueue.yaml": (*env).runsKueueSample,
@@ -169,9 +156,8 @@ func TestControllerSamples(t *testing.T) {
 		"workflow.yaml": (*env).runsWorkflowSample,
 	}
 	files := expect.Get(filepath.Glob(controllerSamples + "*.yaml"))(e)
-	if len(files) != len(parts) {
-		t.Errorf("%d samples, %d of them are tested: %v", len(files), len(parts), files)
-	}
+	expect.That(t, len(files) == len(parts),
+		"%d samples, %d of them are tested: %v", len(files), len(parts), files)
 	for file, run := range parts { // side by side: the Job controller takes 10 s to replace a pod
 		e.run(file, func(e *env) {
 			e.Parallel()
@@ -230,12 +216,10 @@ func (e *env) runsJobSetSample() {
 		return why(e.job("train-worker-0"), batchv1.JobFailed) != "", "it goes on"
 	})
 	forgiven := part[[]string](e, set, "spec", "failurePolicy", "rules", 0, "onJobFailureReasons")
-	if reason := why(e.job("train-worker-0"), batchv1.JobFailed); !slices.Contains(forgiven, reason) {
-		e.Errorf("the Job failed with reason %s, the JobSet forgives %v", reason, forgiven)
-	}
-	if reason := why(e.job("train-driver-0"), batchv1.JobFailed); reason != "" {
-		e.Errorf("the Job of the coordinator failed: %s", reason)
-	}
+	reason := why(e.job("train-worker-0"), batchv1.JobFailed)
+	expect.That(e, slices.Contains(forgiven, reason),
+		"the Job failed with reason %s, the JobSet forgives %v", reason, forgiven)
+	expect.Same(e, "failure of the Job of the coordinator", "", why(e.job("train-driver-0"), batchv1.JobFailed))
 	for _, name := range []string{"train-driver-0", "train-worker-0"} {
 		e.ok(suite.client.BatchV1().Jobs(e.ns).Delete(e.Context(), name, inBackground()))
 	}

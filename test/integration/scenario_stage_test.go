@@ -67,7 +67,6 @@ func (p *playhouse) class(priority int32, never bool) string {
 
 // makeClasses makes the PriorityClasses of the scenarios' pods.
 func (p *playhouse) makeClasses() {
-	p.Helper()
 	api := suite.client.SchedulingV1().PriorityClasses()
 	made := map[string]bool{"": true}
 	add := func(a scenario.Ask) {
@@ -95,7 +94,6 @@ func (p *playhouse) makeClasses() {
 }
 
 func (p *playhouse) makeNodes() {
-	p.Helper()
 	var names []string
 	var nodes []*corev1.Node
 	for _, c := range p.plays {
@@ -126,7 +124,6 @@ func (c *play) makeBudgets() error {
 // creation times, in whole seconds: pods of one age are of one second, and those of the
 // next age of a later one.
 func (p *playhouse) makePods() {
-	p.Helper()
 	ages := 0
 	for _, c := range p.plays {
 		ages = max(ages, len(c.generations()))
@@ -230,7 +227,6 @@ func (p *playhouse) deleteLeaving(options metav1.DeleteOptions) {
 
 // awaitRunningAll waits until all pods with a node run there.
 func (p *playhouse) awaitRunningAll() {
-	p.Helper()
 	eventually(p, patience, "all pods that have a node run", func() (bool, string) {
 		for name, pod := range p.podsByName() {
 			if pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodRunning {
@@ -243,7 +239,6 @@ func (p *playhouse) awaitRunningAll() {
 
 // awaitBudgets waits until the disruption controller has counted.
 func (p *playhouse) awaitBudgets() {
-	p.Helper()
 	api := suite.client.PolicyV1().PodDisruptionBudgets(p.ns)
 	for _, c := range p.plays {
 		for _, b := range c.State.Budgets {
@@ -259,7 +254,6 @@ func (p *playhouse) awaitBudgets() {
 
 // awaitKnown waits until the scheduler has seen all pods.
 func (p *playhouse) awaitKnown() {
-	p.Helper()
 	want := resources.Amount(0)
 	for _, c := range p.plays {
 		for _, x := range c.State.Pods {
@@ -280,7 +274,6 @@ func (p *playhouse) awaitKnown() {
 
 // ask makes all askers, and records what happens from then on.
 func (p *playhouse) ask() {
-	p.Helper()
 	p.history = p.keepHistory()
 	p.ok(each(p.plays, func(c *play) (err error) {
 		c.asker, err = c.create(c.waiting(c.Ask))
@@ -291,7 +284,6 @@ func (p *playhouse) ask() {
 // awaitOutcomes waits until all is as the scenarios say, or until the time-out, and a
 // little longer: nothing more may happen.
 func (p *playhouse) awaitOutcomes() {
-	p.Helper()
 	await(p.Context(), 2*patience, func() bool { // of all plays
 		return !slices.ContainsFunc(p.right(), func(c *play) bool { return c.diff() != "" })
 	})
@@ -314,7 +306,6 @@ func await(ctx context.Context, within time.Duration, done func() bool) {
 // makeWay removes the leaving pods, and waits until all askers that were promised a node
 // are there.
 func (p *playhouse) makeWay() {
-	p.Helper()
 	p.deleteLeaving(metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	await(p.Context(), 2*patience, func() bool {
 		pods := p.podsByName()

@@ -229,10 +229,9 @@ func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
 		return
 	}
 	for _, x := range c.State.Pods {
-		here := left[c.object(x.Name)] != nil
-		if went := slices.Contains(c.gone, c.object(x.Name)); x.Protection != planner.Leaving && went == here {
-			e.Errorf("pod %s: left is %v; the victims are %v", x.Name, here, c.gone)
-		}
+		here, went := left[c.object(x.Name)] != nil, slices.Contains(c.gone, c.object(x.Name))
+		expect.That(e, x.Protection == planner.Leaving || here != went,
+			"pod %s: left is %v; the victims are %v", x.Name, here, c.gone)
 	}
 	if want.Kind != planner.Refuse && !isPlaced(left, want) {
 		e.Errorf("the asker is not on node %s\n%s", want.Node, describe(e.Context(), e.get(c.asker)))

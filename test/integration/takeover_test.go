@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // A standby takes the lease with its first look after the lease has run out. It looks
@@ -163,8 +165,7 @@ func TestTakeoversAreJudged(t *testing.T) {
 		{"late most of the time", among(5, seldom, seldom, seldom), []string{median}},
 	} {
 		got := judgeTakeovers(test.rounds)
-		if !slices.EqualFunc(got, test.want, strings.Contains) {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
-		}
+		expect.That(t, slices.EqualFunc(got, test.want, strings.Contains),
+			"%s: got %q, want %q", test.name, got, test.want)
 	}
 }

@@ -9,26 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
-
-// preemptionQueues are one queue far below its guarantee, and one that borrows.
-const preemptionQueues = `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: owed
-      resources: {guaranteed: {vcore: 40}}
-      properties: {preemption.delay: 1s}
-    - name: borrows
-      properties: {preemption.delay: 1s}
-`
 
 // stopsAfter gives a pod a long grace period, of which it uses the given time.
 func stopsAfter(d time.Duration) podOption {
@@ -60,8 +46,7 @@ const timeToGuarantee = 3 * time.Second
 // YuniKorn's names are there, too.
 func TestTimeToGuarantee(t *testing.T) {
 	const delay, pods = 5 * time.Second, 10
-	numbers := strings.NewReplacer("vcore: 40", fmt.Sprint("vcore: ", pods), "1s", delay.String())
-	e := setup(t, numbers.Replace(preemptionQueues))
+	e := setup(t, owedQueues(pods, delay))
 	e.useNodes(4, localcluster.NodeSpec{CPU: "10"})
 	c := e.keepHistory()
 	e.fill("victim", 40, inQueue("root.borrows"), stopsAfter(500*time.Millisecond))
@@ -74,9 +59,8 @@ func TestTimeToGuarantee(t *testing.T) {
 	var took []time.Duration
 	for i, v := range victims { // one for each asker
 		after := v.at.Sub(askers[i].CreationTimestamp.Time)
-		if after < delay {
-			t.Errorf("%d victims were chosen %v after the creation of as many askers, the delay is %v", i+1, after, delay)
-		}
+		expect.That(t, after >= delay,
+			"%d victims were chosen %v after the creation of as many askers, the delay is %v", i+1, after, delay)
 		took = append(took, after-delay)
 	}
 	end := askers[pods-1].CreationTimestamp.Add(delay)
@@ -91,9 +75,8 @@ func TestTimeToGuarantee(t *testing.T) {
 	// A busy machine makes some victims late, but not half of them. Each time is up to a
 	// second too long, because creation times are in whole seconds.
 	slices.Sort(took)
-	if median := took[pods/2]; median > timeToGuarantee {
-		t.Errorf("half of the victims were chosen %v or more after the delay, want at most %v: %v", median, timeToGuarantee, took)
-	}
+	expect.That(t, took[pods/2] <= timeToGuarantee,
+		"half of the victims were chosen more than %v after the delay: %v", timeToGuarantee, took)
 	c.expectNoMore(calm, pods, "victim")
 	e.expectBooks()
 
@@ -106,9 +89,8 @@ func TestTimeToGuarantee(t *testing.T) {
 	shown := e.metrics()
 	for _, m := range metrics.Table() {
 		name, must := m.FullName(), m.Kind != metrics.Counter
-		if must && name != "paddock_gated_pods" && !strings.Contains(shown, "\n"+name) {
-			t.Errorf("%s is not there", name)
-		}
+		expect.That(t, !must || name == "paddock_gated_pods" || strings.Contains(shown, "\n"+name),
+			"%s is not there", name)
 	}
 	e.awaitText("/ws/v1/metrics", `yunikorn_queue_resource{queue="root.owed",resource="vcore",state="allocated"} 10000`)
 	e.checkBuild()
@@ -143,10 +125,7 @@ func TestReleaseAdmitsNext(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("from release to bind: median %v, longest %v", took[len(took)/2], took[len(took)-1])
-	if median := took[len(took)/2]; median > releaseBudget {
-		t.Errorf("the median from release to bind is %v, want at most %v", median, releaseBudget)
-	}
-	if longest := took[len(took)-1]; longest > releaseBudget+releaseSlack {
-		t.Errorf("the longest time from release to bind is %v, want at most %v", longest, releaseBudget+releaseSlack)
-	}
+	median, longest := took[len(took)/2], took[len(took)-1]
+	expect.That(t, median <= releaseBudget && longest <= releaseBudget+releaseSlack,
+		"want at most %v as the median from release to bind, and %v more as the longest: %v", releaseBudget, releaseSlack, took)
 }

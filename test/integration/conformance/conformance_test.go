@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // row finds in the command's table how many tests of a suite passed.
@@ -42,9 +44,8 @@ func TestUpstreamsTests(t *testing.T) {
 				passed[m[1]], _ = strconv.Atoi(m[2])
 			}
 			for suite, want := range c.want {
-				if passed[suite] < want {
-					t.Errorf("%d tests of suite %s passed, want %d", passed[suite], suite, want)
-				}
+				expect.That(t, passed[suite] >= want,
+					"%d tests of suite %s passed, want %d", passed[suite], suite, want)
 			}
 		})
 	}
