@@ -34,24 +34,20 @@ func stable(t *testing.T) bool {
 // every value is checked by the tests that render the chart.
 func TestChartValues(t *testing.T) {
 	files := expect.Get(filepath.Glob(filepath.Join(suite.root, "manifests/chart/ci/*-values.yaml")))(t)
-	if len(files) < 10 {
-		t.Errorf("there are only %q", files)
-	}
+	expect.That(t, len(files) >= 10, "there are only %q", files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			out, err := dryRun(t.Context(), file)
 			if filepath.Base(file) == "admission-values.yaml" && !stable(t) {
 				// The policies themselves are tested as v1beta1.
 				const says = `no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`
-				if err == nil || !strings.Contains(err.Error(), says) {
-					t.Errorf("an API server without the kind says %v", err)
-				}
+				expect.Fails(t, err, says)
 				return
 			}
 			expect.OK(t, err)
-			if n := strings.Count(out, "serverside-applied (server dry run)"); n < 5 || !strings.Contains(out, "deployment.apps/paddock-scheduler ") {
-				t.Errorf("%d objects:\n%s", n, out)
-			}
+			expect.That(t, strings.Count(out, "serverside-applied (server dry run)") >= 5,
+				"too few objects:\n%s", out)
+			expect.Says(t, out, "deployment.apps/paddock-scheduler ")
 		})
 	}
 }
@@ -69,9 +65,7 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "values.yaml")
 		expect.OK(t, os.WriteFile(file, []byte(values), 0o600))
-		if _, err := dryRun(t.Context(), file); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v, want an error with %q", values, err, says)
-		}
+		expect.Refused(dryRun(t.Context(), file))(t, says)
 	}
 }
 
@@ -83,10 +77,8 @@ func TestPoliciesServed(t *testing.T) {
 		return expect.Get(shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{}))(t)
 	}
 	const refused = "admission.setUser is v1, and the API server does not serve MutatingAdmissionPolicy of that version"
-	if out := says("v1"); strings.Contains(out, refused) == stable(t) {
-		t.Errorf("of v1 helm says: %s", out)
-	}
-	if out := says("v1beta1"); strings.Contains(out, "does not serve") {
-		t.Errorf("of v1beta1, which it serves, helm says: %s", out)
-	}
+	stableSays, betaSays := says("v1"), says("v1beta1")
+	expect.That(t, strings.Contains(stableSays, refused) != stable(t), "of v1 helm says: %s", stableSays)
+	expect.That(t, !strings.Contains(betaSays, "does not serve"),
+		"of v1beta1, which it serves, helm says: %s", betaSays)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // TestCommands runs all commands, page by page, each text once; some come last.
@@ -23,11 +25,7 @@ func TestCommands(t *testing.T) {
 	run := func(c command) {
 		t.Run(c.page+":"+fmt.Sprint(c.line), func(t *testing.T) {
 			t.Log(c.text)
-			output, err := retried(t.Context(), c, by)
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			output := expect.Get(retried(t.Context(), c, by))(t)
 			if c.from != 0 && *rewrite {
 				outputs[c.page] = append(outputs[c.page], edit{c.from, c.to, shorten(steady(output), c.output)})
 			}
@@ -41,9 +39,7 @@ func TestCommands(t *testing.T) {
 		run(c)
 	}
 	for page, edits := range outputs {
-		if err := rewritePage(page, edits); err != nil {
-			t.Error(err)
-		}
+		expect.Holds(t, rewritePage(page, edits))
 	}
 }
 
@@ -310,27 +306,20 @@ func declared(dirs []string, name, pattern string) error {
 func TestRules(t *testing.T) {
 	commands := allCommands(t)
 	for line := range strings.SplitSeq(removeKubectl, "\n") {
-		if !slices.ContainsFunc(commands, func(c command) bool { return c.text == line }) {
-			t.Errorf("no page has %q", line)
-		}
+		expect.That(t, slices.ContainsFunc(commands, func(c command) bool { return c.text == line }),
+			"no page has %q", line)
 	}
 	check := func(all []rule, runs func(rule) bool) {
 		for _, r := range all {
-			if r.why == "" {
-				t.Errorf("rule %q has no reason", r.match)
-			}
-			if !runs(r) {
-				t.Errorf("rule %q does not have the command run", r.match)
-			}
-			if r.meanwhile != "" && r.says == "" {
-				t.Errorf("rule %q does not say when the command has got going", r.match)
-			}
-			if !slices.ContainsFunc(commands, func(c command) bool {
+			expect.That(t, r.why != "", "rule %q has no reason", r.match)
+			expect.That(t, runs(r), "rule %q does not have the command run", r.match)
+			expect.That(t, r.meanwhile == "" || r.says != "",
+				"rule %q does not say when the command has got going", r.match)
+			isFor := func(c command) bool {
 				used, _ := ruleAmong(all, c.text)
 				return used.match == r.match
-			}) {
-				t.Errorf("rule %q is for no command: remove it", r.match)
 			}
+			expect.That(t, slices.ContainsFunc(commands, isFor), "rule %q is for no command: remove it", r.match)
 		}
 	}
 	check(rules, func(r rule) bool { return r.instead == "" && r.kind != kindNowhere })
@@ -356,23 +345,16 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"ctr images list",
 		"cat /etc/kubernetes/kube-scheduler.upstream.yaml",
 	} {
-		if _, err := try(t.Context(), text); err == nil {
-			t.Errorf("%q goes unnoticed", text)
-		}
+		_, err := try(t.Context(), text)
+		expect.That(t, err != nil, "%q goes unnoticed", text)
 	}
 	for text, r := range map[string]rule{
 		"make rum": {elsewhere: "test/integration TestMakeRun"}, "make run": {elsewhere: "test/integration TestMakeRum"},
 	} {
-		if err := r.isElsewhere(t.Context(), text); err == nil {
-			t.Errorf("%q is found, by %s", text, r.elsewhere)
-		}
+		expect.That(t, r.isElsewhere(t.Context(), text) != nil, "%q is found, by %s", text, r.elsewhere)
 	}
-	if err := testsExist([]string{"test/integration"}, "TestOfNothing"); err == nil {
-		t.Error("a test that does not exist is found")
-	}
-	for _, name := range []string{"TestSimulat", "Simulation", "TestSimulation.*"} {
-		if err := testExists("test/simulation", name); err == nil {
-			t.Errorf("%s is found, where the test is called TestSimulation", name)
-		}
+	expect.Fails(t, testsExist([]string{"test/integration"}, "TestOfNothing"), "no test TestOfNothing")
+	for _, name := range []string{"TestSimulat", "Simulation", "TestSimulation.*"} { // it is called TestSimulation
+		expect.Fails(t, testExists("test/simulation", name), "no test "+name)
 	}
 }

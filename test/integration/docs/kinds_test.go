@@ -146,29 +146,26 @@ func TestKinds(t *testing.T) {
 		t.Error(text)
 	}
 	for _, how := range []kind{kindLater, kindLess, kindPart, kindAnother, kindRefused, kindNowhere, kindName} {
-		if counts[how] != want[how] {
-			t.Errorf("%d commands are tried %q, docs/nightly.md says %d", counts[how], how, want[how])
-		}
+		expect.That(t, counts[how] == want[how],
+			"%d commands are tried %q, docs/nightly.md says %d", counts[how], how, want[how])
 		delete(want, how)
 	}
-	if len(want) > 0 {
-		t.Errorf("docs/nightly.md has other kinds: %v", want)
-	}
+	expect.That(t, len(want) == 0, "docs/nightly.md has other kinds: %v", want)
 	t.Logf("%d commands are run as they are written", counts[kindWritten])
 	for planted, how := range map[string]kind{
 		"go build ./cmd/localcluster": kindLater, "go test -run '^$' -bench X ./pkg/rest": kindLess, "make nightly PARTS=unit": kindPart,
 		"kubectl apply -k manifests/admission/mutating-v1 --wait": kindRefused,
 		"skopeo copy a b": kindNowhere, "kubectl-paddock __complete x": kindName, "kubectl get pods -n nowhere": kindWritten,
 	} {
-		if more, _ := tally(append(slices.Clone(commands), command{text: planted})); more[how] != counts[how]+1 {
-			t.Errorf("%q is not noticed to be tried %q", planted, how)
-		}
+		more, _ := tally(append(slices.Clone(commands), command{text: planted}))
+		expect.Same(t, fmt.Sprintf("commands tried %q with %q", how, planted), counts[how]+1, more[how])
 	}
-	if _, wrong := tally([]command{{text: "helm upgrade", block: true}}); len(wrong) != 1 {
-		t.Errorf("a name in a block is not noticed: %q", wrong)
-	}
-	if _, wrong := tally([]command{{text: "podman load -i image.tar"}}); len(wrong) != 1 {
-		t.Errorf("what nothing runs is not noticed: %q", wrong)
+	for says, planted := range map[string]command{
+		"it is more than a name": {text: "helm upgrade", block: true}, "nothing runs it": {text: "podman load -i image.tar"},
+	} {
+		_, wrong := tally([]command{planted})
+		expect.That(t, len(wrong) == 1 && strings.Contains(wrong[0], says),
+			"of %q it says %q", planted.text, wrong)
 	}
 }
 
@@ -178,8 +175,6 @@ func TestParts(t *testing.T) {
 		expect.Holds(t, isPart(t.Context(), text))
 	}
 	for _, text := range []string{"make run", "make soak", "make everything", "make nightly PARTS=fuss", "make conform", "go vet ./..."} {
-		if err := isPart(t.Context(), text); err == nil {
-			t.Errorf("%s is a part", text)
-		}
+		expect.That(t, isPart(t.Context(), text) != nil, "%s is a part", text)
 	}
 }
