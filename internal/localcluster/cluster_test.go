@@ -61,9 +61,8 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 		order = append(order, <-ended)
 	}
 	// The listeners above may be late, but the first process ends long before the last.
-	if order[0] == "first" || len(slices.Compact(slices.Sorted(slices.Values(order)))) != 3 {
-		t.Errorf("ended in the order %v", order)
-	}
+	expect.That(t, order[0] != "first" && len(slices.Compact(slices.Sorted(slices.Values(order)))) == 3,
+		"ended in the order %v", order)
 	expect.Refused(c.launch(program{name: "late", binary: os.Args[0]}))(t, "the cluster is stopped")
 	again := expect.Get(OpenStateDir(c.options.Dir))(t)
 	expect.Holds(t, again.Close())
@@ -77,9 +76,9 @@ func TestWaitReportsProcessesThatEndedByThemselves(t *testing.T) {
 	expect.Holds(t, c.Wait(ctx))
 	c.child(t, "dies", "broken")
 	var e *DiedError
-	if err := c.Wait(context.Background()); !errors.As(err, &e) || e.Name != "dies" || e.Tail != "cannot go on" {
-		t.Errorf("got %v, want the end of dies", err)
-	}
+	err := c.Wait(context.Background())
+	expect.That(t, errors.As(err, &e) && e.Name == "dies" && e.Tail == "cannot go on",
+		"got %v, want the end of dies", err)
 }
 
 func TestNamesRunOnce(t *testing.T) {
@@ -87,9 +86,9 @@ func TestNamesRunOnce(t *testing.T) {
 	p := c.child(t, "one", "polite")
 	expect.Refused(c.launch(program{name: "one", binary: os.Args[0]}))(t, fmt.Sprintf("pid %d", p.PID()))
 	expect.OK(t, p.Stop())
-	if again := c.child(t, "one", "polite"); c.Process("one") != again || again.Log() != p.Log() {
-		t.Error("a component that has ended cannot be started again under its name")
-	}
+	again := c.child(t, "one", "polite") // a component that has ended can be started again under its name
+	expect.That(t, c.Process("one") == again && again.Log() == p.Log(),
+		"it has log %s, not %s", again.Log(), p.Log())
 	expect.Fails(t, c.StartComponent(context.Background(), "none"), "none")
 }
 
@@ -141,9 +140,9 @@ func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
 	makeReady(c, "node-0001")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if _, err := c.AddNodes(ctx, NodeSpec{}, 2); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node-0001") {
-		t.Errorf("got %v, want an error that names the node", err)
-	}
+	_, err := c.AddNodes(ctx, NodeSpec{}, 2)
+	expect.That(t, errors.Is(err, context.DeadlineExceeded), "got %v, want the end of patience", err)
+	expect.Fails(t, err, "node-0001")
 }
 
 func TestAddNodesReportsTheCause(t *testing.T) {
@@ -166,7 +165,6 @@ func TestParallelDoesEachOnceAndStopsAtErrors(t *testing.T) {
 	}
 	expect.Same(t, "calls", 100, len(all))
 	calls := make(chan int, 200)
-	if err := parallel(100, func(i int) error { calls <- i; return errors.New("no") }); err == nil || len(calls) > 17 {
-		t.Errorf("%d calls after errors, %v", len(calls), err)
-	}
+	expect.Fails(t, parallel(100, func(i int) error { calls <- i; return errors.New("no") }), "no")
+	expect.That(t, len(calls) <= 17, "%d calls after errors", len(calls))
 }

@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -14,9 +15,14 @@ import (
 	"testing/fstest"
 	"time"
 
-	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
 func TestCertificates(t *testing.T) {
@@ -30,9 +36,7 @@ func TestCertificates(t *testing.T) {
 	pair := expect.Get(p.ca.client("jane", "team-a"))(t)
 	client := parse(t, pair.ClientCertificateData)
 	expect.Get(client.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}))(t)
-	if client.Subject.CommonName != "jane" || !slices.Equal(client.Subject.Organization, []string{"team-a"}) {
-		t.Errorf("client certificate is for %v", client.Subject)
-	}
+	expect.Same(t, "subject of the client certificate", "CN=jane,O=team-a", client.Subject.String())
 	// Only the authority for requests from the front proxy may sign those.
 	proxy := expect.Get(os.ReadFile(p.file("front-proxy.crt")))(t)
 	anyUse := []x509.ExtKeyUsage{x509.ExtKeyUsageAny}
@@ -69,9 +73,8 @@ func TestStateDirIsTakenOverClean(t *testing.T) {
 	expect.OK(t, d.Close())
 	again := expect.Get(OpenStateDir(dir))(t)
 	for file, want := range map[string]bool{"etcd": false, "pki": false, "logs/etcd.log": false, "logs/etcd.log.old": true, "notes.txt": true} {
-		if _, err := os.Stat(filepath.Join(dir, file)); (err == nil) != want {
-			t.Errorf("%s: exists is %v, want %v", file, err == nil, want)
-		}
+		_, err := os.Stat(filepath.Join(dir, file))
+		expect.Same(t, file+" exists", want, err == nil)
 	}
 	expect.Holds(t, again.Close())
 }
@@ -113,10 +116,9 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 		}))(t)
 		got := expect.Get(os.ReadFile(filepath.Join(dir, "second", "config.yaml")))(t)
 		expect.Same(t, name, test.want, string(got))
-		if run.name != "second" || !slices.Contains(run.args, "--leader-elect=false") || run.args[len(run.args)-1] != "--v=4" ||
-			!slices.Contains(run.env, "KUBECONFIG=/k") || !strings.HasPrefix(run.url, "https://127.0.0.1:") {
-			t.Errorf("%s: unexpected run %+v", name, run)
-		}
+		expect.That(t, run.name == "second" && strings.HasPrefix(run.url, "https://127.0.0.1:") &&
+			slices.Contains(run.args, "--leader-elect=false") && run.args[len(run.args)-1] == "--v=4" &&
+			slices.Contains(run.env, "KUBECONFIG=/k"), "%s: unexpected run %+v", name, run)
 	}
 }
 
@@ -142,9 +144,8 @@ func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
 		expect.Get(prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: from, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}))(t)
 		got := expect.Get(os.ReadFile(filepath.Join(dir, "scheduler", "config.yaml")))(t)
 		want := strings.Count(string(shipped), "name: QueueSort\n")
-		if n := strings.Count(string(got), "restAddress: 127.0.0.1:7\n"); n != want || n == 0 {
-			t.Errorf("restAddress was written %d times, want %d:\n%s", n, want, got)
-		}
+		expect.That(t, want > 0, "there is no profile in\n%s", shipped)
+		expect.Same(t, "addresses written", want, strings.Count(string(got), "restAddress: 127.0.0.1:7\n"))
 	}
 }
 
@@ -163,4 +164,49 @@ func TestBadSchedulerOptions(t *testing.T) {
 	} {
 		expect.Refused(prepareScheduler(dir, o))(t, want)
 	}
+}
+
+func names(objects []*unstructured.Unstructured) (out []string) {
+	for _, o := range objects {
+		out = append(out, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+	}
+	return out
+}
+
+// Every binding keeps the service account of the manifest and gets the user of local clusters.
+func TestSchedulerAccess(t *testing.T) {
+	objects := expect.Get(schedulerAccess())(t)
+	both := []any{
+		map[string]any{"kind": "ServiceAccount", "name": "paddock-scheduler", "namespace": "yunikorn"},
+		map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:kube-scheduler"},
+	}
+	for _, o := range objects {
+		if _, isBinding := o.Object["roleRef"]; isBinding {
+			expect.Same(t, o.GetName()+": subjects", both, o.Object["subjects"])
+		}
+	}
+	before, moved := names(objects), movedTo(objects, "elsewhere")
+	want := []string{"Role elsewhere/paddock-scheduler-queues", "RoleBinding elsewhere/paddock-scheduler-queues"}
+	expect.Same(t, "objects in another namespace", want, names(moved))
+	expect.Same(t, "the originals were changed", before, names(objects))
+}
+
+func TestAwaitGranted(t *testing.T) {
+	c := testCluster(t)
+	asked := 0
+	answer := func(a clienttesting.Action) (bool, runtime.Object, error) {
+		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+		s := review.Spec
+		expect.That(t, s.User == "system:kube-scheduler" && s.ResourceAttributes.Namespace == "ns",
+			"asked about %+v", s)
+		asked++
+		review.Status.Allowed = asked == 3
+		return true, review, nil
+	}
+	c.client.(*fake.Clientset).PrependReactor("create", "subjectaccessreviews", answer)
+	expect.Holds(t, c.awaitGranted(t.Context(), "ns"))
+	expect.Same(t, "questions", 3, asked)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	expect.That(t, errors.Is(c.awaitGranted(ctx, "ns"), context.DeadlineExceeded), "patience does not end")
 }

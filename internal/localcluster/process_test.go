@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -64,9 +65,8 @@ func TestOwnEndIsReported(t *testing.T) {
 		}
 	}
 	var exit *exec.ExitError
-	if e.Name != "child" || e.Tail != "cannot go on" || !errors.As(e, &exit) || exit.ExitCode() != 3 {
-		t.Errorf("unexpected report %+v", e)
-	}
+	expect.That(t, e.Name == "child" && e.Tail == "cannot go on" && errors.As(e, &exit) && exit.ExitCode() == 3,
+		"unexpected report %+v", e)
 	expect.Fails(t, e, "child ended by itself (exit status 3), see "+p.Log())
 }
 
@@ -95,13 +95,11 @@ func TestChildrenDieWithAKilledCaller(t *testing.T) {
 	pid := 0
 	eventually(t, "grandchild is up", func() bool {
 		line := tail(filepath.Join(dir, "logs", "grandchild.log"), 1)
-		n, err := strconv.Atoi(strings.TrimPrefix(line, "ready "))
-		pid = n
+		var err error
+		pid, err = strconv.Atoi(strings.TrimPrefix(line, "ready "))
 		return err == nil
 	})
-	if state := processState(pid); state == "" {
-		t.Fatalf("grandchild %d does not run", pid)
-	}
+	expect.That(t, processState(pid) != "", "grandchild %d does not run", pid)
 	expect.OK(t, caller.Kill())
 	eventually(t, "grandchild is gone", func() bool { s := processState(pid); return s == "" || s == "Z" })
 }
@@ -121,4 +119,51 @@ func TestTailOfALongLog(t *testing.T) {
 	expect.OK(t, os.WriteFile(file, []byte(strings.Repeat("more\n", 20000)+"last but one\nlast\n"), 0o600))
 	expect.Same(t, "tail", "last but one\nlast", tail(file, 2))
 	expect.Says(t, tail(filepath.Join(t.TempDir(), "missing"), 2), "(no log: ")
+}
+
+// childVariable makes the test binary play a child process: "role" or "role argument".
+const childVariable = "LOCALCLUSTER_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	role, argument, _ := strings.Cut(os.Getenv(childVariable), " ")
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(playChild(role, argument))
+}
+
+// playChild is a program that behaves by its role, for at most a minute.
+func playChild(role, argument string) int {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	end := time.After(time.Minute)
+	switch role {
+	case "polite": // ends on SIGTERM
+		fmt.Println("ready", os.Getpid())
+		select {
+		case s := <-signals:
+			fmt.Println("bye:", s)
+			return 0
+		case <-end:
+			return 9
+		}
+	case "stubborn": // ignores SIGTERM
+		fmt.Println("ready", os.Getpid())
+		<-end
+		return 9
+	case "broken": // ends by itself
+		fmt.Println("cannot go on")
+		return 3
+	case "launcher": // starts a stubborn child and waits
+		if _, err := launch(child("grandchild", "stubborn"), argument, func(*Process) {}); err != nil {
+			fmt.Println(err)
+			return 4
+		}
+		fmt.Println("ready")
+		<-end
+		return 9
+	default:
+		fmt.Println("unknown role", role)
+		return 8
+	}
 }

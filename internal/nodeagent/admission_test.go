@@ -129,8 +129,7 @@ func TestResizedPodCounts(t *testing.T) {
 	}{{"3", "b", true}, {"2", "c", false}} {
 		l.observe(testPod("a", "n", "cpu", c.cpu), "ns/a", false, now)
 		l.observe(testPod(c.pod, "n", "cpu", "2"), "ns/"+c.pod, false, now)
-		if _, refusals := l.admitWaiting("n", true); len(refusals) > 0 != c.refused {
-			t.Errorf("beside a pod resized to %s CPUs: refused are %v", c.cpu, refusals)
-		}
+		_, refusals := l.admitWaiting("n", true)
+		expect.Same(t, "refused beside a pod resized to CPUs "+c.cpu, c.refused, len(refusals) > 0)
 	}
 }

@@ -98,9 +98,8 @@ func (r *rig) renewed(name string) time.Time {
 
 func (r *rig) wantPhase(name string, phase corev1.PodPhase, reason string) {
 	r.Helper()
-	if p := r.pod(name); p.Status.Phase != phase || p.Status.Reason != reason {
-		r.Errorf("pod %s is %s %q, want %s %q", name, p.Status.Phase, p.Status.Reason, phase, reason)
-	}
+	s := r.pod(name).Status
+	expect.Same(r, "phase and reason of pod "+name, []string{string(phase), reason}, []string{string(s.Phase), s.Reason})
 }
 
 func TestPodsStartAndNodesReport(t *testing.T) {
@@ -110,18 +109,17 @@ func TestPodsStartAndNodesReport(t *testing.T) {
 		for _, name := range []string{"early", "late"} {
 			r.wantPhase(name, corev1.PodRunning, "")
 			p := r.pod(name)
-			if !conditionTrue(p, corev1.PodReady) || !conditionTrue(p, corev1.PodScheduled) || len(p.Status.ContainerStatuses) != 1 {
-				r.Errorf("pod %s is not ready: %+v", name, p.Status)
-			}
+			ready := conditionTrue(p, corev1.PodReady) && conditionTrue(p, corev1.PodScheduled)
+			expect.That(r, ready && len(p.Status.ContainerStatuses) == 1,
+				"pod %s is not ready: %+v", name, p.Status)
 			seen[p.Status.PodIP] = true
 		}
 		expect.That(r, len(seen) == 2, "addresses are not unique: %v", seen)
-		if n := r.node("n"); len(staleConditions(n, metav1.Time{})) > 0 || n.Status.NodeInfo.KubeletVersion != "v1.2.3" {
-			r.Errorf("node does not report itself: %+v", n.Status)
-		}
-		if s := r.agent.Stats(); s.Nodes != 1 || s.Admitted != 2 || s.Rejected() != 0 || s.Errors != 0 {
-			r.Errorf("unexpected stats %+v", s)
-		}
+		n, s := r.node("n"), r.agent.Stats()
+		expect.Same(r, "stale conditions of the node", 0, len(staleConditions(n, metav1.Time{})))
+		expect.Same(r, "version of the node", "v1.2.3", n.Status.NodeInfo.KubeletVersion)
+		expect.That(r, s.Nodes == 1 && s.Admitted == 2 && s.Rejected() == 0 && s.Errors == 0,
+			"unexpected stats %+v", s)
 	})
 }
 
@@ -129,9 +127,8 @@ func TestLeasesAreRenewed(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		for range 5 {
 			r.advance(10 * time.Second)
-			if age := time.Since(r.renewed("n")); age > 11*time.Second {
-				r.Errorf("lease is %v old, must be renewed every 10 to 10.4 s", age)
-			}
+			age := time.Since(r.renewed("n"))
+			expect.That(r, age <= 11*time.Second, "lease is %v old, must be renewed every 10 to 10.4 s", age)
 		}
 		writes := 0
 		for _, a := range r.client.Actions() {
@@ -247,9 +244,9 @@ func TestRestartNeverRejectsWhatRuns(t *testing.T) {
 		r.wantPhase("a", corev1.PodRunning, "")
 		r.wantPhase("b", corev1.PodRunning, "")
 		r.wantPhase("older", corev1.PodFailed, "OutOfcpu")
-		if s := r.agent.Stats(); s.Admitted != 2 || s.OvercommittedNodes != 1 || s.Rejected() != 1 {
-			r.Errorf("unexpected stats %+v", s)
-		}
+		s := r.agent.Stats()
+		expect.That(r, s.Admitted == 2 && s.OvercommittedNodes == 1 && s.Rejected() == 1,
+			"unexpected stats %+v", s)
 	})
 }
 
@@ -279,9 +276,8 @@ func TestNodeAndPodsBecomeReadyAgain(t *testing.T) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 		r.update(pod)
 		r.advance(time.Second)
-		if !conditionTrue(r.pod("runs"), corev1.PodReady) || len(staleConditions(r.node("n"), metav1.Time{})) > 0 {
-			r.Error("node or pod is not ready")
-		}
+		expect.That(r, conditionTrue(r.pod("runs"), corev1.PodReady), "the pod is not ready")
+		expect.Same(r, "stale conditions of the node", 0, len(staleConditions(r.node("n"), metav1.Time{})))
 	})
 }
 
@@ -298,9 +294,9 @@ func TestNodesComeAndGo(t *testing.T) {
 		r.wantPhase("waits", corev1.PodRunning, "")
 		r.wantPhase("foreign", corev1.PodPending, "")
 		bare := r.node("bare")
-		if bare.Labels[corev1.LabelHostname] != "bare" || bare.Status.Allocatable.Cpu().String() != "8" || len(bare.Status.Addresses) != 2 {
-			r.Errorf("node was not completed: %+v %+v", bare.Labels, bare.Status)
-		}
+		expect.Same(r, "host name", "bare", bare.Labels[corev1.LabelHostname])
+		expect.That(r, bare.Status.Allocatable.Cpu().String() == "8" && len(bare.Status.Addresses) == 2,
+			"node was not completed: %+v", bare.Status)
 		expect.Same(r, "conditions of a node that is not ours", 0, len(r.node("other").Status.Conditions))
 		r.advance(10 * time.Second) // its lease is made
 		expect.OK(r, r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}))

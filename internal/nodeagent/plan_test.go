@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
@@ -89,9 +88,8 @@ func TestParseScriptNamesTheAnnotation(t *testing.T) {
 	expect.Fails(t, err, AnnotationStopAfter)
 	expect.That(t, s == (script{}), "got %+v, want nothing", s)
 	s, err = parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationStopAfter: "2s"})
-	if err == nil || s.complete != nil || s.stop == nil || *s.stop != 2*time.Second {
-		t.Errorf("got %+v, %v, want only stop after 2s", s, err)
-	}
+	expect.That(t, err != nil && s.complete == nil && s.stop != nil && *s.stop == 2*time.Second,
+		"got %+v, %v, want only stop after 2s", s, err)
 }
 
 func TestEndedStatus(t *testing.T) {
@@ -99,21 +97,18 @@ func TestEndedStatus(t *testing.T) {
 	pod := testPod("p", "n")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "first"}, {Name: "side", RestartPolicy: &always}}
 	status := runningStatus(pod, "10.128.0.7", t0)
-	if status.InitContainerStatuses[0].State.Terminated == nil || status.InitContainerStatuses[1].State.Running == nil {
-		t.Errorf("running pod: init container must have ended, sidecar must run: %+v", status.InitContainerStatuses)
-	}
-	if status.PodIP != "10.128.0.7" || status.PodIPs[0].IP != "10.128.0.7" || status.HostIP == "" {
-		t.Errorf("addresses are wrong: %+v", status)
-	}
+	first, side := status.InitContainerStatuses[0].State, status.InitContainerStatuses[1].State
+	expect.That(t, first.Terminated != nil && side.Running != nil,
+		"running pod: init container must have ended, sidecar must run: %+v, %+v", first, side)
+	expect.That(t, status.PodIP == "10.128.0.7" && status.PodIPs[0].IP == "10.128.0.7" && status.HostIP != "",
+		"addresses are wrong: %+v", status)
 	pod.Status = status
 	for code, phase := range map[int32]corev1.PodPhase{0: corev1.PodSucceeded, exitKilled: corev1.PodFailed} {
 		end := endedStatus(pod, code, t0.Add(time.Minute))
-		main, side := end.ContainerStatuses[0].State.Terminated, end.InitContainerStatuses[1].State.Terminated
-		if end.Phase != phase || main.ExitCode != code || side.ExitCode != code || end.InitContainerStatuses[0].State.Terminated.ExitCode != 0 {
-			t.Errorf("exit code %d: got phase %s, exit codes %d, %d", code, end.Phase, main.ExitCode, side.ExitCode)
-		}
-		if !main.StartedAt.Equal(&metav1.Time{Time: t0}) || !main.FinishedAt.Equal(&metav1.Time{Time: t0.Add(time.Minute)}) {
-			t.Errorf("exit code %d: ran from %v to %v", code, main.StartedAt, main.FinishedAt)
-		}
+		main, inits := end.ContainerStatuses[0].State.Terminated, end.InitContainerStatuses
+		codes := []int32{inits[0].State.Terminated.ExitCode, inits[1].State.Terminated.ExitCode, main.ExitCode}
+		expect.Same(t, "phase", phase, end.Phase)
+		expect.Same(t, "exit codes", []int32{0, code, code}, codes)
+		expect.Same(t, "start and end", []time.Time{t0, t0.Add(time.Minute)}, []time.Time{main.StartedAt.Time, main.FinishedAt.Time})
 	}
 }

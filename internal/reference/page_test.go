@@ -102,9 +102,8 @@ func TestCellsAreShort(t *testing.T) {
 	text, _, _ = strings.Cut(text, listEnd)
 	for _, row := range rows(text) {
 		for _, cell := range row {
-			if len(cell) > longestCell {
-				t.Errorf("%s has a cell of %d bytes, at most %d: begin the comment with a shorter sentence", row[0], len(cell), longestCell)
-			}
+			expect.That(t, len(cell) <= longestCell,
+				"%s has a cell of %d bytes: begin the comment with a shorter sentence", row[0], len(cell))
 		}
 	}
 }

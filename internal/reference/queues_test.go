@@ -102,7 +102,7 @@ func content(m mapping, example string) string {
 func judged(m mapping, example string, ignored bool) error {
 	spec, err := config.Parse(fmt.Appendf(nil, m.frame, content(m, example)))
 	if err == nil && ignored != (len(spec.Warnings) > 0) {
-		err = fmt.Errorf("is marked as without effect: %t, and the warnings are: %v", ignored, spec.Warnings)
+		err = fmt.Errorf("%s: %s is marked as without effect: %t, and the warnings are: %v", m.title, example, ignored, spec.Warnings)
 	}
 	return err
 }
@@ -112,17 +112,11 @@ func TestIgnoredKeysAreMarked(t *testing.T) {
 		for _, k := range keys(t, "### "+m.title) {
 			i := slices.IndexFunc(m.examples, func(example string) bool { return strings.HasPrefix(example, k.name+":") })
 			if i < 0 {
-				if k.name != "checksum" { // nothing warns of it
-					t.Errorf("%s: %s has no example", m.title, k.name)
-				}
+				expect.Same(t, "the key without an example, as nothing warns of it", "checksum", k.name)
 				continue
 			}
-			if err := judged(m, m.examples[i], k.ignored); err != nil {
-				t.Errorf("%s: %s: %v", m.title, k.name, err)
-			}
-			if err := judged(m, m.examples[i], !k.ignored); err == nil { // the check finds a wrong mark
-				t.Errorf("%s: %s: a wrong mark goes unseen", m.title, k.name)
-			}
+			expect.Holds(t, judged(m, m.examples[i], k.ignored))
+			expect.Fails(t, judged(m, m.examples[i], !k.ignored), "is marked") // the check finds a wrong mark
 		}
 	}
 }
@@ -171,9 +165,8 @@ func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 	}
 	none, _ := policies("")
 	for _, p := range properties {
-		if same, _ := policies(p.name + ": " + strconv.Quote(p.standard)); same != none {
-			t.Errorf("%s: %q is not the default: %+v", p.name, p.standard, same)
-		}
+		same, _ := policies(p.name + ": " + strconv.Quote(p.standard))
+		expect.That(t, same == none, "%s: %q is not the default: %+v", p.name, p.standard, same)
 		other, warnings := policies(p.name + ": " + strconv.Quote(otherValues[p.name]))
 		expect.That(t, other != none || p.ignored, "%s: %q changes nothing", p.name, otherValues[p.name])
 		expect.Same(t, p.name+" is marked as without effect, as warnings say", warnings > 0, p.ignored)
@@ -194,9 +187,7 @@ func TestMarksAreThoseOfTheSource(t *testing.T) {
 	real = append(real, informer.OriginatorAnnotation, informer.Coordinator)
 	for _, r := range informer.Roles {
 		real = append(real, r.Label)
-		if row := fmt.Sprintf("\n| `%s` | Pod | label | `%s` makes the pod an originator (%s), ", r.Label, r.Value, r.Of); !strings.Contains(read, row) {
-			t.Errorf("not on the page: %s", row)
-		}
+		expect.Says(t, read, fmt.Sprintf("\n| `%s` | Pod | label | `%s` makes the pod an originator (%s), ", r.Label, r.Value, r.Of))
 	}
 	expect.Same(t, "roles", len(informer.Roles), strings.Count(read, "` makes the pod an originator ("))
 	files := expect.Get(filepath.Glob("../../manifests/admission/*/*.yaml"))(t)

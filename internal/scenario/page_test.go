@@ -49,9 +49,8 @@ func TestPageOutOfStepIsNoticed(t *testing.T) {
 		{"| 6-7 | `pairs/law6_law7` |", "| 6-7 | `pairs/law5_law6` |", "laws 6 and 7 have a story that is not named"},
 	} {
 		changed := strings.ReplaceAll(string(text), test.from, test.to)
-		if wrong := staleOnPage(t, changed); changed == string(text) || !strings.Contains(strings.Join(wrong, "\n"), test.want) {
-			t.Errorf("with %q for %q: %q, want %q", test.to, test.from, wrong, test.want)
-		}
+		expect.That(t, changed != string(text), "the page has no %q", test.from)
+		expect.Says(t, strings.Join(staleOnPage(t, changed), "\n"), test.want)
 	}
 }
 

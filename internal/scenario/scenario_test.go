@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -24,17 +23,16 @@ func TestCases(t *testing.T) {
 	for _, c := range cases {
 		names[c.Name] = true
 		kinds[c.Want.Kind]++
-		if c.Want.Asker != c.Ask.Name || len(c.State.Nodes) == 0 || c.Ask.Request[resources.Pods] != 1 {
-			t.Errorf("%s: %+v wants %v", c.Name, c.Ask, c.Want)
-		}
+		expect.That(t, c.Want.Asker == c.Ask.Name && c.Ask.Request[resources.Pods] == 1,
+			"%+v wants %v", c.Ask, c.Want)
+		expect.That(t, len(c.State.Nodes) > 0, "%s has no nodes", c.Name)
 		for i := range c.State.Pods {
 			expect.That(t, c.State.Pods[i].Name != c.Ask.Name, "%s: %s also runs", c.Name, c.Ask.Name)
 		}
 	}
 	expect.Same(t, "names, each of one case", len(cases), len(names))
-	if kinds[planner.Preempt] < 60 || kinds[planner.Refuse] < 40 || kinds[planner.Wait] < 1 {
-		t.Errorf("kinds of outcomes: %v", kinds)
-	}
+	expect.That(t, kinds[planner.Preempt] >= 60 && kinds[planner.Refuse] >= 40 && kinds[planner.Wait] >= 1,
+		"kinds of outcomes: %v", kinds)
 }
 
 // The commands that follow do not change the state of a case.
@@ -43,15 +41,14 @@ func TestCasesAreCutOut(t *testing.T) {
 		switch c.Name {
 		case "loops/flow1/1":
 			want := Outcome{Asker: "p3", Kind: planner.Preempt, Node: "n1", Victims: []string{"t5"}}
-			if len(c.State.Pods) != 7 || !cmp.Equal(c.Want, want) {
-				t.Errorf("before: %d pods, %v", len(c.State.Pods), c.Want)
-			}
+			expect.Same(t, "before", want, c.Want)
+			expect.Same(t, "pods before", 7, len(c.State.Pods))
 		case "loops/flow1/2":
 			last := c.State.Pods[len(c.State.Pods)-1]
 			want := Outcome{Asker: "t5'", Kind: planner.Refuse, Rule: planner.Law4}
-			if len(c.State.Pods) != 7 || !cmp.Equal(c.Want, want) || last.Name != "p3" || last.Age != -time.Second {
-				t.Errorf("after: %d pods, the last %+v, %v", len(c.State.Pods), last, c.Want)
-			}
+			expect.Same(t, "after", want, c.Want)
+			expect.That(t, len(c.State.Pods) == 7 && last.Name == "p3" && last.Age == -time.Second,
+				"after: %d pods, the last %+v", len(c.State.Pods), last)
 		}
 	}
 }

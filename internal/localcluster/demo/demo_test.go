@@ -23,6 +23,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/manifests/samples"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // TestSamplesFitOneNode of the default size, as there may be one only.
@@ -46,13 +47,15 @@ func TestReadNamesTheFile(t *testing.T) {
 	for name, text := range map[string]string{"syntax.yaml": "a: [\n", "kind.yaml": "metadata: {name: x}\n", "name.yaml": "kind: Pod\n"} {
 		expect.Refused(Read(fstest.MapFS{name: {Data: []byte(text)}}))(t, name)
 	}
-	objects, err := Read(fstest.MapFS{
+	objects := expect.Get(Read(fstest.MapFS{
 		"b.yaml": {Data: []byte("kind: Pod\nmetadata: {name: third}\n")},
 		"a.yaml": {Data: []byte("# a comment\n---\nkind: Pod\nmetadata: {name: first}\n---\nkind: Pod\nmetadata: {name: second}\n---\n")},
-	})
-	if err != nil || len(objects) != 3 || objects[0].GetName() != "first" || objects[2].GetName() != "third" {
-		t.Errorf("got %v, %v", objects, err)
+	}))(t)
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.GetName())
 	}
+	expect.Same(t, "objects", []string{"first", "second", "third"}, names)
 }
 
 // workload decodes one object.
@@ -109,9 +112,8 @@ func TestApplyWaitsForTheServiceAccount(t *testing.T) {
 		expect.Get(a.Apply(context.Background(), []*unstructured.Unstructured{pod}))(t)
 		refusals = 1000
 		pod.SetName("q")
-		if _, err := a.Apply(context.Background(), []*unstructured.Unstructured{pod}); !apierrors.IsForbidden(err) {
-			t.Errorf("got %v, want the refusal after a while", err)
-		}
+		_, err := a.Apply(context.Background(), []*unstructured.Unstructured{pod})
+		expect.That(t, apierrors.IsForbidden(err), "got %v, want the refusal after a while", err)
 	})
 }
 
@@ -147,13 +149,12 @@ func TestAwaitPlaced(t *testing.T) {
 				bound := samplePod("ns", "p", "node", nil)
 				expect.Get(client.CoreV1().Pods("ns").Update(context.Background(), bound, metav1.UpdateOptions{}))(t)
 			}
-			if d := p[0]; !d.Done() || d.Made != 2 || d.OnNode != 1 || d.Reason != "queue is full" {
-				t.Errorf("unexpected placement %+v", d)
-			}
+			d := p[0]
+			expect.That(t, d.Done() && d.Made == 2 && d.OnNode == 1 && d.Reason == "queue is full",
+				"unexpected placement %+v", d)
 		}
-		if err := AwaitPlaced(context.Background(), client, workloads, time.Minute, report); err != nil || looks != 4 {
-			t.Errorf("%d looks, %v", looks, err)
-		}
+		expect.Holds(t, AwaitPlaced(context.Background(), client, workloads, time.Minute, report))
+		expect.Same(t, "looks", 4, looks)
 	})
 }
 
@@ -164,11 +165,48 @@ func TestAwaitPlacedGivesUpWithTheReasons(t *testing.T) {
 		began := time.Now()
 		err := AwaitPlaced(context.Background(), fake.NewClientset(samplePod("ns", "p", "", nil)), workloads, time.Minute, func([]Placement) {})
 		var missing *NotPlacedError
-		if !errors.As(err, &missing) || !strings.Contains(err.Error(), "Pod ns/p: 0 of 1 pods have a node: queue is full") {
-			t.Errorf("got %v", err)
-		}
-		if took := time.Since(began); took < time.Minute || took > 62*time.Second {
-			t.Errorf("gave up after %v", took)
-		}
+		expect.That(t, errors.As(err, &missing), "got %v", err)
+		expect.Fails(t, err, "Pod ns/p: 0 of 1 pods have a node: queue is full")
+		took := time.Since(began)
+		expect.That(t, took >= time.Minute && took <= 62*time.Second, "gave up after %v", took)
 	})
+}
+
+// told is a pod with conditions, given as type, status, message.
+func told(namespace, name, node string, phase corev1.PodPhase, conditions ...[3]string) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase},
+	}
+	for _, c := range conditions {
+		p.Status.Conditions = append(p.Status.Conditions,
+			corev1.PodCondition{Type: corev1.PodConditionType(c[0]), Status: corev1.ConditionStatus(c[1]), Message: c[2]})
+	}
+	return p
+}
+
+func sampleNamespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{OwnerLabel: OwnerValue}}}
+}
+
+func TestPodTable(t *testing.T) {
+	const queues, scheduler = reasons.AdmittedCondition, string(corev1.PodScheduled)
+	client := fake.NewClientset(
+		sampleNamespace("two"), sampleNamespace("one"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}},
+		told("two", "runs", "node-1", corev1.PodRunning, [3]string{queues, "False", "long ago"}),
+		told("two", "held", "", corev1.PodPending, [3]string{scheduler, "False", "gated"}, [3]string{queues, "False", "queue root.a\nis full"}),
+		told("one", "tried", "", corev1.PodPending, [3]string{queues, "True", "welcome"}, [3]string{scheduler, "False", "0/3 nodes"}),
+		told("one", "new", "", corev1.PodPending),
+		told("theirs", "foreign", "", corev1.PodPending),
+	)
+	pods := expect.Get(SamplePods(t.Context(), client))(t)
+	var out strings.Builder
+	expect.OK(t, PrintPods(&out, pods))
+	want := `NAMESPACE   NAME    PHASE     NODE     WHY IT WAITS
+one         new     Pending   -        -
+one         tried   Pending   -        0/3 nodes
+two         held    Pending   -        queue root.a is full
+two         runs    Running   node-1   -
+`
+	expect.Same(t, "table", want, out.String())
 }
