@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,12 +32,12 @@ func environment(pairs ...string) func(string) string {
 }
 
 func TestFlagsWinOverEnvironment(t *testing.T) {
-	s, err := parse(nil, environment(), io.Discard)
-	if err != nil || s.nodes != 20 || filepath.Base(s.dir) != ".cluster" || s.kubeconfig != "" || s.rest != "" || !strings.Contains(s.ldflags, "gitVersion=v1.") {
-		t.Errorf("defaults are %+v, %v", s, err)
-	}
-	s, err = parse([]string{"--nodes", "7"}, environment("NODES", "5", "DIR", "/elsewhere"), io.Discard)
-	expect.That(t, err == nil && s.nodes == 7 && s.dir == "/elsewhere", "got %+v, %v", s, err)
+	s := expect.Get(parse(nil, environment(), io.Discard))(t)
+	expect.That(t, s.nodes == 20 && filepath.Base(s.dir) == ".cluster" && s.kubeconfig+s.rest == "",
+		"defaults are %+v", s)
+	expect.Says(t, s.ldflags, "gitVersion=v1.")
+	s = expect.Get(parse([]string{"--nodes", "7"}, environment("NODES", "5", "DIR", "/elsewhere"), io.Discard))(t)
+	expect.That(t, s.nodes == 7 && s.dir == "/elsewhere", "got %+v", s)
 }
 
 func TestBadSettingsAreNamed(t *testing.T) {
@@ -95,10 +97,8 @@ func TestScreenWithoutTerminal(t *testing.T) {
 	s.progress("two of nine")
 	s.say("done with %d", 9)
 	s.plain("table\n")
-	text := out.String()
-	if strings.Contains(text, "two of nine") || strings.Contains(text, "\r") || !strings.Contains(text, "s] one of nine\n") || !strings.HasSuffix(text, "s] done with 9\ntable\n") {
-		t.Errorf("unexpected output %q", text)
-	}
+	lines := regexp.MustCompile(`^\[ *\d+\.\ds\] one of nine\n\[ *\d+\.\ds\] done with 9\ntable\n$`)
+	expect.That(t, lines.MatchString(out.String()), "unexpected output %q", out.String())
 	s = newScreen(&out)
 	out.Reset()
 	s.quiet()
@@ -114,9 +114,10 @@ func TestScreenOnATerminal(t *testing.T) {
 	s.progress("second" + strings.Repeat("!", 200))
 	expect.Same(t, "columns of the changing line", columns, s.shown)
 	s.say("message")
-	if text := out.String(); strings.Count(text, "\r") != 4 || !strings.HasSuffix(text, "s] message\n") || !strings.Contains(text, "second") {
-		t.Errorf("unexpected output %q", text)
-	}
+	text := out.String()
+	expect.That(t, strings.Count(text, "\r") == 4 && strings.HasSuffix(text, "s] message\n"),
+		"unexpected output %q", text)
+	expect.Says(t, text, "second")
 }
 
 func TestLines(t *testing.T) {
@@ -135,4 +136,34 @@ func TestLines(t *testing.T) {
 	}
 	expect.Same(t, "line", "5 of 6 sample pods are placed", placementLine(placements))
 	expect.Same(t, "held", []string{"Deployment ns/d: 1 of 5 pods is pending, as its queue allows no more"}, heldLines(placements))
+}
+
+func TestOccupiedRESTAddressIsRefused(t *testing.T) {
+	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer listener.Close()
+	occupied := listener.Addr().String()
+	runs(t.Context(), t, []string{"--dir", t.TempDir(), "--rest", "http://" + occupied}, 1, occupied+" is not free")
+	for _, bad := range []string{"9080", "127.0.0.1:9080", "http://127.0.0.1", "https://127.0.0.1:9080", "http://127.0.0.1:9080/ws"} {
+		runs(t.Context(), t, []string{"--rest", bad}, 1, "want an address")
+	}
+}
+
+func TestRESTAddress(t *testing.T) {
+	got, err := chooseREST("http://127.0.0.1:0")
+	if err != nil || strings.HasSuffix(got, ":0") || free(got) != nil {
+		t.Fatalf("port 0 gives %q, %v", got, err)
+	}
+	expect.Same(t, "a free address", got, expect.Get(chooseREST("http://"+got))(t))
+}
+
+// Without a wish, an occupied usual port is no failure: another one is taken, and the user learns which.
+func TestUsualRESTAddressInUse(t *testing.T) {
+	if listener, err := net.Listen("tcp", usualREST); err == nil { // else another process has it, which serves as well
+		defer listener.Close()
+	}
+	var out bytes.Buffer
+	l := &launcher{screen: newScreen(&out)}
+	expect.OK(t, l.takeREST())
+	expect.That(t, l.restAddress != usualREST && free(l.restAddress) == nil, "took %s", l.restAddress)
+	expect.Says(t, out.String(), usualREST+" is in use", "http://"+l.restAddress)
 }

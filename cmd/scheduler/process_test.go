@@ -67,10 +67,8 @@ func TestWriteConfig(t *testing.T) {
 	write(first, second)
 	want, got := load(t, first), load(t, second)
 	expect.Same(t, "written, read and written again", want, got)
-	if got.LeaderElection.ResourceName != "paddock-scheduler" || len(got.Profiles) != 2 {
-		t.Errorf("lease %q, %d profiles: not the configuration that was read",
-			got.LeaderElection.ResourceName, len(got.Profiles))
-	}
+	expect.Same(t, "lease of the configuration that was read", "paddock-scheduler", got.LeaderElection.ResourceName)
+	expect.Same(t, "profiles of the configuration that was read", 2, len(got.Profiles))
 }
 
 func TestFollowLease(t *testing.T) {
