@@ -116,10 +116,11 @@ func TestArchive(t *testing.T) {
 	there := expect.Get(layout.Path(dir).ImageIndex())(t)
 	expect.Holds(t, validate.Index(there))
 	manifest := expect.Get(there.IndexManifest())(t)
-	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest.String() != want ||
-		manifest.Manifests[0].Annotations[refName] != meta.Reference {
-		t.Errorf("the layout has %+v, want %s with name %s", manifest.Manifests, want, meta.Reference)
+	var have []string
+	for _, m := range manifest.Manifests {
+		have = append(have, m.Digest.String()+" "+m.Annotations[refName])
 	}
+	expect.Same(t, "images of the layout", []string{want + " " + meta.Reference}, have)
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".layout-*"))
 	expect.That(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
 }

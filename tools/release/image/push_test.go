@@ -60,12 +60,12 @@ func TestPush(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../../..", "push", "IMAGE="+reference, "ARCHIVE="+path).CombinedOutput()
 		return string(out), err
 	}
-	if out, err := push(); err == nil || !strings.Contains(out, "UNAUTHORIZED") && !strings.Contains(out, "401") {
-		t.Errorf("without a password: %v\n%s", err, out)
-	}
+	out, err := push()
+	expect.That(t, err != nil && (strings.Contains(out, "UNAUTHORIZED") || strings.Contains(out, "401")),
+		"without a password: %v\n%s", err, out)
 	config := `{"auths": {"` + strings.TrimSuffix(reference, "/paddock:1.0") + `": {"username": "ann", "password": "secret"}}}`
 	expect.OK(t, os.WriteFile(filepath.Join(login, "config.json"), []byte(config), 0o600))
-	out, err := push()
+	out, err = push()
 	if err != nil || !strings.Contains(out, want) {
 		t.Fatalf("%v, want digest %s:\n%s", err, want, out)
 	}

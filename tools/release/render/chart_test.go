@@ -127,12 +127,11 @@ func TestValues(t *testing.T) {
 	} {
 		after := expect.Get(Chart(chartDir, standard(nest(c.path, c.value))))(t)
 		for _, text := range c.gives {
-			if line := func(s string) bool { return strings.TrimSpace(s) == text }; !slices.ContainsFunc(strings.Split(string(after), "\n"), line) {
-				t.Errorf("%s %v: no line %q", c.path, c.value, text)
-			}
-			if strings.Count(string(before), text) >= strings.Count(string(after), text) {
-				t.Errorf("%s %v: %q is there as often without it", c.path, c.value, text)
-			}
+			line := func(s string) bool { return strings.TrimSpace(s) == text }
+			expect.That(t, slices.ContainsFunc(strings.Split(string(after), "\n"), line),
+				"%s %v: no line %q", c.path, c.value, text)
+			expect.That(t, strings.Count(string(before), text) < strings.Count(string(after), text),
+				"%s %v: %q is there as often without it", c.path, c.value, text)
 		}
 		objects(t, after)
 	}

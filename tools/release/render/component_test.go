@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +55,6 @@ func TestDefinitionsAreApart(t *testing.T) {
 		}
 	}
 	text := expect.Get(os.ReadFile(filepath.Join(manifests, "install/podgroups-crd.yaml")))(t)
-	if all := objects(t, text); len(all) != 1 || all[Key{"CustomResourceDefinition", "", "podgroups.scheduling.x-k8s.io"}] == nil {
-		t.Errorf("install/podgroups-crd.yaml has %d objects", len(all))
-	}
+	want := []Key{{"CustomResourceDefinition", "", "podgroups.scheduling.x-k8s.io"}}
+	expect.Same(t, "objects of install/podgroups-crd.yaml", want, slices.Collect(maps.Keys(objects(t, text))))
 }

@@ -1,15 +1,23 @@
 package render
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"testing"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
 // Release is an installation of a chart.
@@ -71,4 +79,27 @@ func templates(dir string, r Release) (map[string]string, error) {
 		return nil, fmt.Errorf("render chart %s: %w", dir, err)
 	}
 	return files, nil
+}
+
+// Key names an object: kind, namespace (empty if it has none) and name.
+type Key struct{ Kind, Namespace, Name string }
+
+// objects reads YAML documents. Each must have a kind and a name, and a key of its own.
+func objects(t *testing.T, text []byte) map[Key]*unstructured.Unstructured {
+	t.Helper()
+	out := map[Key]*unstructured.Unstructured{}
+	for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if expect.OK(t, err); len(o.Object) == 0 {
+			continue // only comments
+		}
+		key := Key{o.GetKind(), o.GetNamespace(), o.GetName()}
+		expect.That(t, key.Kind != "" && key.Name != "", "%v has no kind or no metadata.name", key)
+		expect.That(t, out[key] == nil, "%v is there twice", key)
+		out[key] = o
+	}
 }

@@ -86,9 +86,8 @@ func reached(t *testing.T, all map[Key]*unstructured.Unstructured) (*networkingv
 	if policy == nil || template == nil {
 		t.Fatalf("there is no policy (%t) or no Deployment (%t)", policy == nil, template == nil)
 	}
-	if !matches(t, &policy.Spec.PodSelector, template.Labels) {
-		t.Errorf("the policy is for pods %v, those of the Deployment have %v", policy.Spec.PodSelector, template.Labels)
-	}
+	expect.That(t, matches(t, &policy.Spec.PodSelector, template.Labels),
+		"the policy is for pods %v, those of the Deployment have %v", policy.Spec.PodSelector, template.Labels)
 	return policy, template
 }
 

@@ -48,9 +48,7 @@ func TestWrite(t *testing.T) {
 	expect.OK(t, os.Remove(missing))
 	changed := expect.Get(Write(dir))(t)
 	expect.Same(t, "changed", []string{old, missing}, changed)
-	if changed = expect.Get(Write(dir))(t); len(changed) != 0 {
-		t.Errorf("a second time changes %v", changed)
-	}
+	expect.Same(t, "what a second time changes", 0, len(expect.Get(Write(dir))(t)))
 }
 
 func kustomized(t *testing.T, dirs ...string) map[Key]*unstructured.Unstructured {
@@ -240,9 +238,8 @@ func TestOverlays(t *testing.T) {
 	for key, o := range kustomized(t, "overlays/replace-default") {
 		subjects, bound, err := unstructured.NestedSlice(o.Object, "subjects")
 		expect.OK(t, err)
-		if bound && (len(subjects) != 1 || subjects[0].(map[string]any)["name"] != "system:kube-scheduler") {
-			t.Errorf("%v is for %v, want user system:kube-scheduler", key, subjects)
-		}
+		expect.That(t, !bound || len(subjects) == 1 && subjects[0].(map[string]any)["name"] == "system:kube-scheduler",
+			"%v is for %v, want user system:kube-scheduler", key, subjects)
 	}
 }
 
