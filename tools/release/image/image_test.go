@@ -92,7 +92,6 @@ func TestImage(t *testing.T) {
 	expect.Same(t, "files", []string{"scheduler -r-xr-xr-x 0:0"}, listing(t, mutate.Extract(image)))
 }
 
-// listing lists the files of a tar file.
 func listing(t *testing.T, from io.ReadCloser) []string {
 	t.Helper()
 	defer from.Close()

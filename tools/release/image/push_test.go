@@ -72,7 +72,6 @@ func TestPush(t *testing.T) {
 	checkPulled(t, reference, want)
 }
 
-// checkPulled looks at what the registry has.
 func checkPulled(t *testing.T, reference, want string) {
 	t.Helper()
 	tag := expect.Get(name.NewTag(reference))(t)

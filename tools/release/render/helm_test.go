@@ -61,7 +61,6 @@ func Notes(dir string, r Release) (string, error) {
 	return "", fmt.Errorf("chart %s has no NOTES.txt", dir)
 }
 
-// templates returns the rendered files of a chart by name.
 func templates(dir string, r Release) (map[string]string, error) {
 	chart, err := loader.LoadDir(dir)
 	if err != nil {
