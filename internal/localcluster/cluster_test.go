@@ -32,12 +32,10 @@ func testCluster(t *testing.T, objects ...runtime.Object) *Cluster {
 	return c
 }
 
-// child is the program of a child process in a role.
 func child(name, role string) program {
 	return program{name: name, binary: os.Args[0], env: []string{childVariable + "=" + role}}
 }
 
-// child starts a child of the cluster in a role.
 func (c *Cluster) child(t *testing.T, name, role string) *Process {
 	t.Helper()
 	p := expect.Get(c.launch(child(name, role)))(t)

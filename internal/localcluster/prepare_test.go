@@ -97,7 +97,6 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// given writes a configuration of a scheduler into a directory.
 func given(t *testing.T, dir, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, "given.yaml")

@@ -16,7 +16,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// infoOf returns a node with admitted pods.
 func infoOf(node *corev1.Node, pods ...*corev1.Pod) *framework.NodeInfo {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)

@@ -140,7 +140,6 @@ func TestLeasesAreRenewed(t *testing.T) {
 	})
 }
 
-// answer is what an agent answers.
 func answer(agent *Agent, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -1,9 +1,12 @@
 package reference
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,4 +98,108 @@ func TestEveryAlertHasAnAnswer(t *testing.T) {
 	}
 	got := unanswered("  - alert: A\n  - alert: B\n", "| `B` | x |\n| `C` | y |\n")
 	expect.Same(t, "unanswered", []string{"C is on the page and not known", "A is known and not on the page"}, got)
+}
+
+// A decision begins with its number and a sentence in bold.
+var decision = regexp.MustCompile(`(?m)^(\d+)\. \*\*(.*)$`)
+
+// An entry begins with its number. It is a decision, or "See N" if decision N replaced
+// it.
+var (
+	entry = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
+	moved = regexp.MustCompile(`^See (\d+)\.$`)
+)
+
+// misnumbered lists numbers that do not rise, titles that occur twice, and entries that
+// are neither a decision nor lead to one.
+func misnumbered(decisions string) []string {
+	var out []string
+	titles, decided, last := map[string]string{}, map[string]bool{}, 0
+	for _, d := range decision.FindAllStringSubmatch(decisions, -1) {
+		title, _, _ := strings.Cut(d[2], "**")
+		if first, twice := titles[title]; twice {
+			out = append(out, fmt.Sprintf("%s has the title of %s", d[1], first))
+		}
+		titles[title], decided[d[1]] = d[1], true
+	}
+	for _, e := range entry.FindAllStringSubmatch(decisions, -1) {
+		number, err := strconv.Atoi(e[1])
+		if err != nil || number <= last {
+			out = append(out, fmt.Sprintf("%s follows %d", e[1], last))
+		}
+		last = number
+		to := moved.FindStringSubmatch(e[2])
+		if !strings.HasPrefix(e[2], "**") && (to == nil || !decided[to[1]]) {
+			out = append(out, e[1]+" leads to no decision")
+		}
+	}
+	return out
+}
+
+// marks names each ruling marked † in laws, in their order, by the beginning of its row
+// on the page for migration from YuniKorn, and gives words of the ruling.
+var marks = []struct{ row, words string }{
+	{"words: max of root", "treat root as unlimited †"},
+	{"law 2", "of which the queue has less than its guarantee †"},
+	{"law 2, shortages", "Preemption makes no shortage larger †"},
+	{"kept", "laws 2 and 4 goes by `kept` †"},
+	{"law 4", "(seed 003, flow 1) †"},
+	{"law 5", "not guaranteed to it †"},
+	{"law 7", "anywhere inside the policy fence †"},
+	{"originators", "created in the same second †"},
+	{"D1", "with that name and UID †"},
+	{"never victims", "is never static †"},
+	{"D4", "of lower or equal raw priority †"},
+}
+
+// rowOf finds the name in a row that is marked.
+var rowOf = regexp.MustCompile(`(?m)^\| ([^|]*) † \| `)
+
+// unlisted lists rulings marked † in laws and decisions about YuniKorn that the migration
+// page does not have, and entries that only the page has.
+func unlisted(laws, decisions, page string) []string {
+	var out []string
+	listed := map[string]bool{}
+	for _, found := range rowOf.FindAllStringSubmatch(page, -1) {
+		if listed[found[1]] || !slices.ContainsFunc(marks, func(m struct{ row, words string }) bool { return m.row == found[1] && strings.Contains(laws, m.words) }) {
+			out = append(out, "a ruling for row "+found[1])
+		}
+		listed[found[1]] = true
+	}
+	named := 0
+	for _, m := range marks {
+		n := strings.Count(laws, m.words)
+		if named += n; n > 0 && !listed[m.row] {
+			out = append(out, m.row+" †")
+		}
+	}
+	// The first one in laws explains the mark.
+	if marked := strings.Count(laws, "†") - 1; marked != named {
+		out = append(out, "a name for every ruling marked †")
+	}
+	for _, d := range decision.FindAllStringSubmatch(decisions, -1) {
+		number := regexp.MustCompile(`[Dd]ecision ` + d[1] + `\b`)
+		if strings.Contains(d[2], "YuniKorn") && !number.MatchString(page) {
+			out = append(out, "decision "+d[1])
+		}
+	}
+	return out
+}
+
+func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
+	read := func(name string) string { return string(expect.Get(os.ReadFile("../../docs/" + name))(t)) }
+	for _, what := range unlisted(read("laws.md"), read("decisions.md"), read("migrate-from-yunikorn.md")) {
+		t.Errorf("migrate-from-yunikorn.md lacks %s", what)
+	}
+	for _, what := range misnumbered(read("decisions.md")) {
+		t.Errorf("decisions.md: %s", what)
+	}
+	numbers := misnumbered("1. **A.** x\n2. See 4.\n3. See 2.\n4. **B.**\n4. **A.**\n6. C\n")
+	expect.Same(t, "what is misnumbered",
+		[]string{"4 has the title of 1", "3 leads to no decision", "4 follows 4", "6 leads to no decision"}, numbers)
+	const laws = "Marked †.\n5. not guaranteed to it †\n7. anywhere inside the policy fence † and another †\n"
+	const decisions = "1. **A.** As YuniKorn.\n2. **B.** Not so.\n3. **C.** YuniKorn.\n"
+	got := unlisted(laws, decisions, "| law 4 † | x |\n| law 5 † | x |\n| law 5 † | y |\ndecision 11, decision 3")
+	want := []string{"a ruling for row law 4", "a ruling for row law 5", "law 7 †", "a name for every ruling marked †", "decision 1"}
+	expect.Same(t, "what is not listed", want, got)
 }

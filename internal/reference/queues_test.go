@@ -203,12 +203,9 @@ func TestMarksAreThoseOfTheSource(t *testing.T) {
 
 // mapping is a mapping of queues.yaml. A section of the page lists its keys.
 type mapping struct {
-	// title is that of the section.
-	title string
-	// frame is a document with "%s" in place of the content of the mapping, and needs are
-	// keys, as YAML, without which it is invalid.
-	frame string
-	needs []string
+	title string   // of the section
+	frame string   // a document with "%s" in place of the content of the mapping
+	needs []string // keys, as YAML, without which it is invalid
 	// examples have each key with a value, as YAML in one line, maybe followed by other
 	// keys that it needs.
 	examples []string

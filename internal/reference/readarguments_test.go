@@ -13,23 +13,17 @@ import (
 
 // Arguments are the arguments of one plugin.
 type Arguments struct {
-	// Plugin is its name in a KubeSchedulerConfiguration.
-	Plugin string
-	// About is the comment of the type.
-	About string
-	// Fields are in the order of the type.
-	Fields []Field
+	Plugin string  // its name in a KubeSchedulerConfiguration
+	About  string  // the comment of the type
+	Fields []Field // in the order of the type
 }
 
 // Field is one argument.
 type Field struct {
-	// Name is the key, Type its kind in words.
-	Name, Type string
+	Name, Type string // the key, and its kind in words
 	// Default and Bounds are the sentences of the comment that begin with these words;
-	// Bounds is empty without such a sentence.
-	Default, Bounds string
-	// Meaning is the rest of the comment.
-	Meaning string
+	// Bounds is empty without such a sentence. Meaning is the rest of the comment.
+	Default, Bounds, Meaning string
 }
 
 // kinds are the Go types of arguments in words.
@@ -47,22 +41,27 @@ func ReadArguments(path string) ([]Arguments, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := wordTypes(file)
+	words := map[string]bool{} // the types of the file that are text with few values
+	types := typesOf(file)
+	for _, t := range types {
+		base, ok := t.Specs[0].(*ast.TypeSpec).Type.(*ast.Ident)
+		words[nameOf(t)] = ok && base.Name == "string"
+	}
 	var out []Arguments
-	for _, t := range typesOf(file) {
-		plugin, isArgs := strings.CutSuffix(t.spec.Name.Name, "Args")
-		fields, isStruct := t.spec.Type.(*ast.StructType)
+	for _, t := range types {
+		plugin, isArgs := strings.CutSuffix(nameOf(t), "Args")
+		fields, isStruct := t.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType)
 		if !isArgs || !isStruct {
 			continue
 		}
-		a := Arguments{Plugin: plugin, About: prose(t.doc)}
+		a := Arguments{Plugin: plugin, About: prose(t.Doc)}
 		for _, f := range fields.Fields.List {
 			if len(f.Names) == 0 {
 				continue // kind and version
 			}
 			field, err := readField(f, words)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s.%s: %w", path, t.spec.Name.Name, f.Names[0].Name, err)
+				return nil, fmt.Errorf("%s: %s.%s: %w", path, nameOf(t), f.Names[0].Name, err)
 			}
 			a.Fields = append(a.Fields, field)
 		}
@@ -71,33 +70,17 @@ func ReadArguments(path string) ([]Arguments, error) {
 	return out, nil
 }
 
-// documented is a type with its comment.
-type documented struct {
-	spec *ast.TypeSpec
-	doc  *ast.CommentGroup
-}
-
 // typesOf returns the types of a file, each declared alone.
-func typesOf(file *ast.File) []documented {
-	var out []documented
+func typesOf(file *ast.File) (out []*ast.GenDecl) {
 	for _, decl := range file.Decls {
 		if types, ok := decl.(*ast.GenDecl); ok && types.Tok == token.TYPE {
-			out = append(out, documented{types.Specs[0].(*ast.TypeSpec), types.Doc})
+			out = append(out, types)
 		}
 	}
 	return out
 }
 
-// wordTypes returns the types of the file that are text with few values.
-func wordTypes(file *ast.File) map[string]bool {
-	out := map[string]bool{}
-	for _, t := range typesOf(file) {
-		if base, ok := t.spec.Type.(*ast.Ident); ok && base.Name == "string" {
-			out[t.spec.Name.Name] = true
-		}
-	}
-	return out
-}
+func nameOf(t *ast.GenDecl) string { return t.Specs[0].(*ast.TypeSpec).Name.Name }
 
 func readField(f *ast.Field, words map[string]bool) (Field, error) {
 	tag, err := strconv.Unquote(f.Tag.Value)

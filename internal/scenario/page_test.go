@@ -54,7 +54,6 @@ func TestPageOutOfStepIsNoticed(t *testing.T) {
 	}
 }
 
-// staleOnPage lists what is wrong with a page.
 func staleOnPage(t *testing.T, text string) []string {
 	t.Helper()
 	told := storyNames(t)
@@ -145,7 +144,6 @@ func storyNames(t *testing.T) []string {
 	return files
 }
 
-// hasTest tells whether a package has a test.
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files := expect.Get(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)

@@ -58,7 +58,6 @@ func TestReadNamesTheFile(t *testing.T) {
 	expect.Same(t, "objects", []string{"first", "second", "third"}, names)
 }
 
-// workload decodes one object.
 func workload(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	objects, err := decode([]byte(text))
@@ -77,7 +76,6 @@ func TestBadExpectationsAreNamed(t *testing.T) {
 	expect.Refused(Workloads([]*unstructured.Unstructured{o}))(t, "spec.parallelism")
 }
 
-// applier returns an applier on a fake cluster.
 func applier(objects ...runtime.Object) (*Applier, *dynamicfake.FakeDynamicClient) {
 	client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, objects...)
 	return &Applier{client: client, mapper: testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme)}, client
