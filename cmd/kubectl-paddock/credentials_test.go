@@ -43,7 +43,6 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// kubeconfigText is a kubeconfig with a server and a user.
 func kubeconfigText(server, user string) string {
 	return `apiVersion: v1
 kind: Config
@@ -54,7 +53,6 @@ users: [{name: u, user: ` + user + `}]
 `
 }
 
-// kubeconfigOf is a kubeconfig with a user.
 func kubeconfigOf(t *testing.T, user string) string {
 	t.Helper()
 	return file(t, "config", kubeconfigText("https://127.0.0.1:1", user))

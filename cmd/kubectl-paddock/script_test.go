@@ -313,7 +313,6 @@ func (p preempting) require(uid types.UID) {
 	p.Store.ApplyPlan(uid, &d, p.Now)
 }
 
-// live serves a whole scheduler.
 func (s *session) live(t *testing.T, d *datadriven.TestData) {
 	s.cluster = webtest.New(t, d.Input)
 	s.serve(t, handler(t, rest.Options{
@@ -350,7 +349,6 @@ func (previews) Preview(_ context.Context, manifest []byte) (*documents.Preview,
 	return p, nil
 }
 
-// pod adds a pod to the cluster.
 func (s *session) pod(t *testing.T, d *datadriven.TestData) {
 	name, node := d.CmdArgs[0].Key, ""
 	d.MaybeScanArgs(t, "node", &node)

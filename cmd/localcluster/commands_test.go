@@ -15,7 +15,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// sampleCluster is a cluster with two Deployments and one waiting pod.
 func sampleCluster() *fake.Clientset {
 	three := int32(3)
 	return fake.NewClientset(

@@ -122,7 +122,6 @@ func withoutREST(t *testing.T, document []byte) []byte {
 	return bytes.ReplaceAll(document, []byte(anchor), []byte(anchor+"      restAddress: \"\"\n"))
 }
 
-// configFile writes a configuration to a file and returns its path.
 func configFile(t *testing.T, document []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
