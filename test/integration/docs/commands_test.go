@@ -112,8 +112,8 @@ func try(ctx context.Context, text string) (string, error) {
 // isElsewhere checks that the test that covers a command exists, and the target that the
 // command names.
 func (r *rule) isElsewhere(ctx context.Context, text string) error {
-	if target, is := strings.CutPrefix(text, "make "); is {
-		if _, err := recipe(ctx, target); err != nil {
+	if strings.HasPrefix(text, "make ") {
+		if err := lookUp(ctx, text); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,6 @@ until grep -qF '%[2]s' said; do kill -0 $!; sleep 0.2; done
 cat said
 %[3]s`
 
-// makeClone copies the last commit of the repository.
 func makeClone(ctx context.Context, dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -185,7 +184,6 @@ func makeClone(ctx context.Context, dir string) error {
 	return nil
 }
 
-// addresses maps the addresses of the pages to those of the test.
 func addresses() *strings.Replacer {
 	return strings.NewReplacer("http://127.0.0.1:9080", suite.rest, "https://127.0.0.1:9080", suite.secure, "https://SCHEDULER:9080", suite.secure)
 }

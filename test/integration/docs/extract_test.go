@@ -34,7 +34,6 @@ func needsRule(text string) bool {
 	return slices.Contains(unlike, first) || strings.Contains(text, "/etc/")
 }
 
-// command is one command of a page.
 type command struct {
 	page string // file, from the root
 	line int    // where it ends, from 1
@@ -135,7 +134,6 @@ func pages(t *testing.T) []string {
 	return append([]string{"README.md"}, out...)
 }
 
-// allCommands returns the commands of all pages.
 func allCommands(t *testing.T) []command {
 	t.Helper()
 	var out []command

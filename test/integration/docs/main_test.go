@@ -87,10 +87,10 @@ func start(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := prepareWork(filepath.Join(dir, "work"), bin); err != nil {
-		return errors.Join(err, suite.cluster.Stop())
+	if err = prepareWork(filepath.Join(dir, "work"), bin); err == nil {
+		err = stage(ctx, bin)
 	}
-	if err := stage(ctx, bin); err != nil {
+	if err != nil {
 		return errors.Join(err, suite.cluster.Stop())
 	}
 	return nil
@@ -135,40 +135,24 @@ exec %[1]s "$@"
 func prepareWork(work, bin string) error {
 	suite.work = work
 	path := filepath.Join(work, ".path")
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return err
-	}
+	errs := []error{os.MkdirAll(path, 0o755)}
 	for _, name := range []string{"manifests", "docs", "README.md", "Makefile"} {
-		if err := os.Symlink(filepath.Join(suite.root, name), filepath.Join(work, name)); err != nil {
-			return err
-		}
+		errs = append(errs, os.Symlink(filepath.Join(suite.root, name), filepath.Join(work, name)))
 	}
 	for _, name := range []string{"kubectl", "helm"} {
-		if err := os.Symlink(filepath.Join(bin, "tools", name), filepath.Join(path, name)); err != nil {
-			return err
-		}
+		errs = append(errs, os.Symlink(filepath.Join(bin, "tools", name), filepath.Join(path, name)))
 	}
 	address, err := localcluster.FreeAddress()
-	if err != nil {
-		return err
-	}
 	suite.rest = "http://" + address
 	script := fmt.Sprintf(plugin, filepath.Join(bin, "kubectl-paddock"), suite.rest)
-	if err := os.WriteFile(filepath.Join(path, "kubectl-paddock"), []byte(script), 0o755); err != nil {
-		return err
-	}
-	if err := os.CopyFS(work, os.DirFS("testdata/work")); err != nil {
-		return err
-	}
+	errs = append(errs, err, os.WriteFile(filepath.Join(path, "kubectl-paddock"), []byte(script), 0o755),
+		os.CopyFS(work, os.DirFS("testdata/work")))
 	caches, err := goCaches()
-	if err != nil {
-		return err
-	}
 	suite.env = append(append(os.Environ(), caches...),
 		"PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"KUBECONFIG="+suite.cluster.KubeconfigPath(localcluster.UserAdmin),
 		"HOME="+filepath.Join(work, ".home"), "CGO_ENABLED=0")
-	return nil
+	return errors.Join(append(errs, err)...)
 }
 
 // goCaches are the settings with which the go command finds its caches for any HOME.

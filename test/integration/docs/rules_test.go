@@ -7,28 +7,24 @@ import (
 
 // rule says how commands are handled that are not simply run.
 type rule struct {
-	// match is the whole command, or its beginning where it ends in ".*".
-	match string
-	// why says in one sentence why the command is not simply run.
-	why string
-	// kind is set where the command is not run as it is written.
-	kind kind
+	match string // the whole command, or its beginning where it ends in ".*"
+	why   string // why the command is not simply run, in one sentence
+	kind  kind   // set where the command is not run as it is written
+	less  bool   // fewer rounds are run than the command says
 	// instead is run in place of the command; $0 is the command.
 	instead string
+	// environment is put before the command; it ends in a space.
+	environment string
 	// meanwhile is run while the command runs, once its output contains says; then the
 	// command is ended.
-	meanwhile string
-	// less is true if fewer rounds are run than the command says.
-	less bool
-	// exit is the expected exit code.
-	exit int
-	// refused is its message before it ends with exit code 1.
-	refused string
+	meanwhile     string
+	says          string // a required part of the output
+	exit          int    // the expected exit code
+	refused       string // the message before it ends with exit code 1
+	before, after string // run around the command
 	// elsewhere names the test that covers the command, "directory Test". A test of
 	// exactly this name must exist; that it covers the command is not checked.
 	elsewhere string
-	// before and after are run around the command.
-	before, after string
 	// last is true for a command that removes what others need: it comes after them, and
 	// before the long ones.
 	last bool
@@ -41,10 +37,6 @@ type rule struct {
 	// node is true for commands on a node: directory /etc/kubernetes is one of the test,
 	// with upstream's static pod and ours beside it.
 	node bool
-	// environment is put before the command; it ends in a space.
-	environment string
-	// says is a required part of the output.
-	says string
 }
 
 // removeKubectl removes what kubectl installed, because helm takes over only objects of
@@ -333,10 +325,7 @@ func ruleOf(text string) (rule, bool) {
 		return r, true
 	}
 	r, found := ruleAmong(inFull, text)
-	if !found {
-		return rule{}, false
-	}
-	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, true
+	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, found
 }
 
 // expressions are the compiled expressions of the rules.
@@ -345,12 +334,10 @@ var expressions = map[string]*regexp.Regexp{}
 // ruleAmong finds the first matching rule of a command.
 func ruleAmong(rules []rule, text string) (rule, bool) {
 	for _, r := range rules {
-		expression := expressions[r.match]
-		if expression == nil {
-			expression = regexp.MustCompile(`^(?s:` + r.match + `)$`)
-			expressions[r.match] = expression
+		if expressions[r.match] == nil {
+			expressions[r.match] = regexp.MustCompile(`^(?s:` + r.match + `)$`)
 		}
-		if expression.MatchString(text) {
+		if expressions[r.match].MatchString(text) {
 			return r, true
 		}
 	}
