@@ -23,7 +23,6 @@ const markPaddock = "label app.kubernetes.io/name"
 // markMirror is the annotation of mirror pods.
 const markMirror = "annotation " + corev1.MirrorPodAnnotationKey
 
-// serviceAccount makes a service account.
 func serviceAccount(t *testing.T, namespace, name string) {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -45,9 +45,7 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 		})
 	})
 	for _, o := range objects {
-		if _, err := a.apply(t.Context(), o, false); err != nil {
-			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
-		}
+		expect.Get(a.apply(t.Context(), o, false))(t)
 	}
 	expect.Same(t, "warnings of the API server", []string(nil), a.warned())
 }
@@ -65,7 +63,6 @@ func newPoliced(t *testing.T, prefix string, annotations map[string]string) poli
 	return policed{t, ns}
 }
 
-// annotate sets an annotation of the namespace.
 func (p policed) annotate(key, value string) {
 	p.Helper()
 	change := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
@@ -102,7 +99,6 @@ func access(user string, groups []string) *clientrest.Config {
 	return config
 }
 
-// allow binds a ClusterRole to a user in the namespace.
 func (p policed) allow(user, role string) {
 	p.Helper()
 	expect.Get(suite.client.RbacV1().RoleBindings(p.ns).Create(p.Context(), &rbacv1.RoleBinding{
@@ -157,7 +153,6 @@ func (p policed) create(name string, m marks) {
 	expect.Get(suite.client.CoreV1().Pods(p.ns).Create(p.Context(), m.pod(name, profile), metav1.CreateOptions{}))(p)
 }
 
-// patch changes a pod.
 func (p policed) patch(client kubernetes.Interface, pod, change string, subresources ...string) error {
 	p.Helper()
 	pods := client.CoreV1().Pods(p.ns)
@@ -325,7 +320,6 @@ func TestAccountsThatMaySetTheUser(t *testing.T) {
 	p.checkTypes("paddock-user", "paddock-names")
 }
 
-// checkUserUpdates changes existing objects.
 func (p policed) checkUserUpdates(anybody, trusted string) {
 	p.create("there", marks{markInfo: aliceInfo})
 	set := func(user, kind, key, value string, subresources ...string) error {

@@ -66,7 +66,6 @@ func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
 	}
 }
 
-// expectNoTaint waits until no node of the test has the taint of a hold.
 func (e *env) expectNoTaint() {
 	its := metav1.ListOptions{LabelSelector: label + "=" + e.id}
 	eventually(e, patience, "no node is tainted", func() (bool, string) {

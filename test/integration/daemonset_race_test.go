@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,7 +39,7 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 	const rounds = races / raceNodes
 	e := setup(t, belowRoot("{name: daemons}, {name: fills}"), func(s *settings) { s.shipped = manifests.TwoProfiles })
 	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "2"})}
-	e.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
+	e.priorityClass(e.id+"-high", 1000, true) // above the priorities for which upstream respects nominated pods
 	r.c = e.keepHistory()
 	began, lost, late := time.Now(), 0, 0
 	for r.round = range rounds {
@@ -75,15 +75,13 @@ func (r *race) run() (late int) {
 	return late
 }
 
-// group is the name of a group of pods of this round.
 func (r *race) group(what string) string { return fmt.Sprintf("%s-%d", what, r.round) }
 
-// racer returns the options of a racing pod.
 func (r *race) racer() []podOption {
-	return []podOption{ofProfile(corev1.DefaultSchedulerName), ofPriority(r.id + "-high"), requests("cpu", "500m")}
+	ofPriority := func(p *corev1.Pod) { p.Spec.PriorityClassName = r.id + "-high" }
+	return []podOption{ofProfile(corev1.DefaultSchedulerName), ofPriority, requests("cpu", "500m")}
 }
 
-// onAll makes a pod for each node, in parallel.
 func (r *race) onAll(what string, options ...podOption) error {
 	return r.each(func(i int) error { return r.on(i, what, options...) })
 }
@@ -96,13 +94,11 @@ func (r *race) on(i int, what string, options ...podOption) error {
 
 // each calls a function for each node, in parallel.
 func (r *race) each(do func(i int) error) error {
-	errs := make([]error, raceNodes)
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for i := range raceNodes {
-		all.Go(func() { errs[i] = do(i) })
+		all.Go(func() error { return do(i) })
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return all.Wait()
 }
 
 // awaitGoing waits until one victim of each node is gone and the other is leaving.

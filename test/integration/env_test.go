@@ -3,10 +3,8 @@ package integration
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,7 +74,6 @@ type settings struct {
 	refused bool
 }
 
-// argument is an argument of a plugin.
 type argument struct {
 	plugin, name string
 	value        any
@@ -111,7 +108,6 @@ func setup(t *testing.T, queues string, options ...func(*settings)) *env {
 	return e
 }
 
-// arg sets an argument of a plugin.
 func arg(plugin, name string, value any) func(*settings) {
 	return func(s *settings) { s.args = append(s.args, argument{plugin, name, value}) }
 }
@@ -164,7 +160,6 @@ func (e *env) namespace(name string, annotations map[string]string) {
 	})
 }
 
-// configure puts a queue configuration into the ConfigMap.
 func (e *env) configure(queues string) {
 	e.Helper()
 	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{document: queues}})
@@ -235,28 +230,21 @@ func argsOf(profile map[string]any, plugin string) map[string]any {
 // the settings say otherwise.
 func (e *env) start() {
 	e.Helper()
-	var err error
-	if e.process, err = e.launch(e.Context()); err != nil {
-		var died *localcluster.DiedError
-		if errors.As(err, &died) {
-			e.Log(died.Tail)
-		}
-		e.Fatal(err)
-	}
-}
-
-// launch starts it and waits until it is ready.
-func (e *env) launch(ctx context.Context) (*localcluster.Process, error) {
 	o := e.settings.launch
 	o.Name = cmp.Or(o.Name, "scheduler-"+e.id)
 	o.Binary, o.Config = suite.scheduler, e.config
 	if o.Flags == nil {
 		o.Args = append([]string{"--v=2"}, o.Args...)
 	}
-	return suite.cluster.StartScheduler(ctx, o)
+	var err error
+	e.process, err = suite.cluster.StartScheduler(e.Context(), o)
+	var died *localcluster.DiedError
+	if errors.As(err, &died) {
+		e.Log(died.Tail)
+	}
+	e.ok(err)
 }
 
-// kill ends the scheduler with SIGKILL.
 func (e *env) kill() {
 	e.Helper()
 	e.ok(e.process.Kill())
@@ -302,18 +290,8 @@ func (e *env) tearDown() {
 	expect.Holds(e, e.removeRest(ctx))
 }
 
-// nodeStats returns the counters of the node agent since its start. Stats.Rejected is 0
-// while the scheduler does not overcommit nodes.
-func nodeStats(ctx context.Context) (stats nodeagent.Stats, err error) {
-	body, err := fetch(ctx, http.DefaultClient, suite.cluster.Process(localcluster.Nodes).URL()+"/stats")
-	if err == nil {
-		err = json.Unmarshal(body, &stats)
-	}
-	return stats, err
-}
-
 // checkNodes finds pods that a node rejected, which means that the scheduler
-// overcommitted it.
+// overcommitted it. The node agent counts since its start.
 func (e *env) checkNodes(ctx context.Context) {
 	pods, err := e.listPods(ctx)
 	expect.Holds(e, err)
@@ -322,8 +300,8 @@ func (e *env) checkNodes(ctx context.Context) {
 		expect.That(e, p.Status.Phase != corev1.PodFailed || p.DeletionTimestamp != nil,
 			"pod %s was bound to %s and failed there: %v", p.Name, p.Spec.NodeName, &p.Status)
 	}
-	stats, err := nodeStats(ctx)
-	expect.Holds(e, err)
+	var stats nodeagent.Stats
+	expect.Holds(e, decode(ctx, suite.cluster.Process(localcluster.Nodes).URL()+"/stats", &stats))
 	expect.That(e, stats.Rejected() == 0 && stats.OvercommittedNodes == 0,
 		"nodes refused pods: %v; %d nodes are overcommitted", stats.Rejections, stats.OvercommittedNodes)
 }

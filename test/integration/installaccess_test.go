@@ -101,9 +101,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 			expect.OK(t, err)
 			shipped = []byte(text)
 		}
-		if _, err := a.apply(t.Context(), o, false); err != nil {
-			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
-		}
+		expect.Get(a.apply(t.Context(), o, false))(t)
 	}
 	forgetLease(t)
 	kubeconfig := kubeconfigOf(t, i.namespace, accountName)
@@ -147,19 +145,16 @@ func forgetLease(t *testing.T) {
 func awaitRights(t *testing.T, user string, objects []*unstructured.Unstructured) {
 	ours, upstream := boundRoles(t, objects)
 	awaitOurs(t, user, ours, true)
-	for _, role := range upstream {
-		var ask *authorizationv1.ResourceAttributes
-		switch role {
-		case "system:kube-scheduler":
-			ask = &authorizationv1.ResourceAttributes{Verb: "watch", Resource: "pods"}
-		case "system:volume-scheduler":
-			ask = &authorizationv1.ResourceAttributes{Verb: "update", Resource: "persistentvolumes"}
-		case "extension-apiserver-authentication-reader":
-			ask = &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceSystem, Verb: "get", Resource: "configmaps", Name: "extension-apiserver-authentication"}
-		default:
-			continue // a role of a test
+	for role, ask := range map[string]authorizationv1.ResourceAttributes{
+		"system:kube-scheduler":   {Verb: "watch", Resource: "pods"},
+		"system:volume-scheduler": {Verb: "update", Resource: "persistentvolumes"},
+		"extension-apiserver-authentication-reader": {
+			Namespace: metav1.NamespaceSystem, Verb: "get", Resource: "configmaps", Name: "extension-apiserver-authentication",
+		},
+	} {
+		if slices.Contains(upstream, role) {
+			awaitAllowed(t, user, &ask, true)
 		}
-		awaitAllowed(t, user, ask, true)
 	}
 }
 
@@ -318,12 +313,6 @@ func (e *env) awaitLeader(before string) string {
 		return holder != "" && holder != before, holder
 	})
 	return holder
-}
-
-// deleteConfigMapOfAccount removes the queues from a namespace that stays.
-func (e *env) deleteConfigMapOfAccount() {
-	maps := suite.client.CoreV1().ConfigMaps(accountNamespace)
-	expect.Holds(e, notFoundIsFine(maps.Delete(context.Background(), config.QueuesConfigMap, metav1.DeleteOptions{})))
 }
 
 // lifeOfClaim: the scheduler gives a device to the claim of a pod and writes that on the

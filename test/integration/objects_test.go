@@ -26,7 +26,6 @@ func (e *env) template(of string, options ...podOption) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels, Annotations: p.Annotations}, Spec: p.Spec}
 }
 
-// createDaemonSet makes a DaemonSet with pods in the group of its name.
 func (e *env) createDaemonSet(name string, options ...podOption) {
 	e.Helper()
 	sets := suite.client.AppsV1().DaemonSets(e.ns)
@@ -63,7 +62,6 @@ func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 	e.Cleanup(func() { e.ok(deployments.Delete(context.Background(), queue, inBackground())) })
 }
 
-// completesAfter makes a pod end by itself.
 func completesAfter(d time.Duration) podOption {
 	return func(p *corev1.Pod) { p.Annotations[nodeagent.AnnotationCompleteAfter] = d.String() }
 }
@@ -122,22 +120,16 @@ func (e *env) guard(of string, minAvailable, allowed int32) {
 	})
 }
 
-func neverPreempts(c *schedulingv1.PriorityClass) {
-	never := corev1.PreemptNever
-	c.PreemptionPolicy = &never
-}
-
-// priorityClass makes a priority class ID-NAME.
-func (e *env) priorityClass(name string, value int32, options ...func(*schedulingv1.PriorityClass)) {
+// priorityClass makes a PriorityClass, of pods that never preempt if it says so.
+func (e *env) priorityClass(name string, value int32, never bool) {
 	e.Helper()
 	classes := suite.client.SchedulingV1().PriorityClasses()
-	full := e.id + "-" + name
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: full}, Value: value}
-	for _, o := range options {
-		o(class)
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+	if never {
+		class.PreemptionPolicy = new(corev1.PreemptNever)
 	}
 	expect.Get(classes.Create(e.Context(), class, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() { expect.Holds(e, classes.Delete(context.Background(), full, metav1.DeleteOptions{})) })
+	e.Cleanup(func() { expect.Holds(e, classes.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 }
 
 // device makes a node with one device, a class of such devices and claims on one of them

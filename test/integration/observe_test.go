@@ -22,7 +22,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// fetch reads a URL.
 func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -43,16 +42,20 @@ func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error)
 	return body, nil
 }
 
-// read decodes the answer of REST to a path.
-func (e *env) read(ctx context.Context, path string, into any) error {
-	body, err := fetch(ctx, http.DefaultClient, "http://"+e.rest+path)
+// decode reads a URL that answers in JSON.
+func decode(ctx context.Context, url string, into any) error {
+	body, err := fetch(ctx, http.DefaultClient, url)
 	if err == nil {
 		err = json.Unmarshal(body, into)
 	}
 	return err
 }
 
-// readQueues asks REST for the tree of queues.
+// read decodes the answer of REST to a path.
+func (e *env) read(ctx context.Context, path string, into any) error {
+	return decode(ctx, "http://"+e.rest+path, into)
+}
+
 func (e *env) readQueues(ctx context.Context) (*documents.Queue, error) {
 	root := &documents.Queue{}
 	return root, e.read(ctx, "/ws/v1/partition/default/queues", root)
@@ -246,7 +249,6 @@ func (e *env) logLines(texts ...string) (found []string) {
 	return found
 }
 
-// eventsOf returns the events about an object.
 func eventsOf(ctx context.Context, o metav1.Object) ([]corev1.Event, error) {
 	list, err := suite.client.CoreV1().Events(o.GetNamespace()).List(ctx, metav1.ListOptions{
 		FieldSelector: "involvedObject.uid=" + string(o.GetUID()),

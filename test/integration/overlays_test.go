@@ -22,6 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/manifests/rbac"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
 // asDeployed runs the scheduler with the flags and the environment of an installation's
@@ -140,7 +141,10 @@ func TestReplaceDefault(t *testing.T) {
 
 	forgetLease(t)
 	e := setup(t, "", asStaticPod(t), func(s *settings) { s.refused = true })
-	t.Cleanup(e.deleteConfigMapOfAccount)
+	t.Cleanup(func() { // its namespace stays
+		maps := suite.client.CoreV1().ConfigMaps(accountNamespace)
+		expect.Holds(e, notFoundIsFine(maps.Delete(context.Background(), config.QueuesConfigMap, metav1.DeleteOptions{})))
+	})
 	e.configure(installLife)
 	for _, what := range []string{"configmaps", "priorityclasses", "daemonsets"} {
 		eventually(t, patience, "the log says that "+what+" are forbidden", func() (bool, string) {

@@ -19,7 +19,6 @@ import (
 var podGroupQueues = belowRoot(`{name: gangs, resources: {max: {vcore: 4}}}, {name: others},
  {name: owed, resources: {guaranteed: {vcore: 3}}, properties: {preemption.delay: 1s}}`)
 
-// inPodGroup makes a pod a member of a PodGroup.
 func inPodGroup(name string) podOption {
 	return func(p *corev1.Pod) { p.Labels["scheduling.x-k8s.io/pod-group"] = name }
 }
@@ -52,9 +51,9 @@ func (e *env) createPodGroup(name string, minMember int64) {
 		"metadata": map[string]any{"name": name, "namespace": e.ns},
 		"spec":     map[string]any{"minMember": minMember},
 	}}
-	eventually(e, patience, "PodGroup "+name+" is made", func() (bool, string) {
+	succeeds(e, "PodGroup "+name+" is made", func() error {
 		_, err := a.apply(e.Context(), o, false)
-		return err == nil, fmt.Sprint(err)
+		return err
 	})
 }
 
@@ -126,12 +125,10 @@ func (e *env) podGroupOutlivesScheduler() {
 	e.expectBooks()
 }
 
-// uses tells whether a queue uses so many cores.
 func uses(cores int64) func(*documents.Queue) bool {
 	return func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == resources.Amount(1000*cores) }
 }
 
-// clear deletes the pods of groups and waits until they are gone.
 func (e *env) clear(names ...string) {
 	e.Helper()
 	for _, name := range names {

@@ -57,7 +57,6 @@ func (e *env) keepHistory() *history {
 	return c
 }
 
-// of returns the states of one pod.
 func (c *history) of(uid types.UID) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +117,6 @@ func (c *history) firsts(check func(sight) bool, groups ...string) []sight {
 	return out
 }
 
-// lastOf returns the last state of a pod.
 func (c *history) lastOf(uid types.UID) *corev1.Pod {
 	if sights := c.of(uid); len(sights) > 0 {
 		return sights[len(sights)-1].pod

@@ -68,10 +68,6 @@ func requests(list ...string) podOption {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts(list...) }
 }
 
-func ofPriority(class string) podOption {
-	return func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
-}
-
 func withGrace(seconds int64) podOption {
 	return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
 }
@@ -156,7 +152,6 @@ func (e *env) patch(p *corev1.Pod, patch string) {
 	expect.Get(suite.client.CoreV1().Pods(p.Namespace).Patch(e.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}))(e)
 }
 
-// listPods returns all pods of the test.
 func (e *env) listPods(ctx context.Context) ([]corev1.Pod, error) {
 	list, err := suite.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: label + "=" + e.id})
 	if err != nil {
@@ -211,7 +206,6 @@ func (e *env) expect(of string, run, wait int, why reasons.Code) {
 	})
 }
 
-// expectNone waits until a group has no pods.
 func (e *env) expectNone(of string) {
 	e.Helper()
 	eventually(e, patience, "no pod of group "+of+" is left", func() (bool, string) {
@@ -244,19 +238,6 @@ func (e *env) awaitPod(p *corev1.Pod, what string, check func(*corev1.Pod) bool)
 func (e *env) awaitRunning(p *corev1.Pod) *corev1.Pod {
 	e.Helper()
 	return e.awaitPod(p, "runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
-}
-
-// awaitRefused waits until a pod has the reason, and returns the message.
-func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
-	e.Helper()
-	now := e.awaitPod(p, "is told "+string(why), func(p *corev1.Pod) bool {
-		c := conditionOf(p, events.Admitted)
-		return c != nil && c.Status == corev1.ConditionFalse && c.Reason == string(why)
-	})
-	if now.Spec.NodeName != "" {
-		e.Fatalf("pod %s is told %s and runs on %s", p.Name, why, now.Spec.NodeName)
-	}
-	return conditionOf(now, events.Admitted).Message
 }
 
 // removePods removes all pods of the test at once and waits until they are gone.

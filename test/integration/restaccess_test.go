@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,7 +31,6 @@ import (
 	"github.com/paddock-scheduler/paddock/test/browser"
 )
 
-// token makes a service account and returns a token of it.
 func (e *env) token(name string) string {
 	e.Helper()
 	serviceAccount(e.T, e.ns, name)
@@ -39,7 +39,6 @@ func (e *env) token(name string) string {
 	return request.Status.Token
 }
 
-// mayRead lets a service account get the paths.
 func (e *env) mayRead(name string, paths ...string) {
 	e.Helper()
 	role := &rbacv1.ClusterRole{
@@ -55,16 +54,13 @@ func TestRESTAccess(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
-	expect.OK(t, err)
-	expect.OK(t, os.WriteFile(certFile, cert, 0o600))
-	expect.OK(t, os.WriteFile(keyFile, key, 0o600))
+	expect.OK(t, errors.Join(err, os.WriteFile(certFile, cert, 0o600), os.WriteFile(keyFile, key, 0o600)))
 	e := setup(t, oneLeaf("2"), queueSort("restTLSCertFile", certFile), queueSort("restTLSKeyFile", keyFile),
 		queueSort("restAuthorization", "Delegated"))
 	permitted, refused := e.token("permitted"), e.token("refused")
 	e.mayRead("permitted", "/paddock/ws/v1/*")
 	read := func(path, token string) (string, error) {
-		access := &clientrest.Config{BearerToken: token}
-		access.CAData = cert
+		access := &clientrest.Config{BearerToken: token, TLSClientConfig: clientrest.TLSClientConfig{CAData: cert}}
 		client := expect.Get(clientrest.HTTPClientFor(access))(e)
 		body, err := fetch(e.Context(), client, "https://"+e.rest+path)
 		return string(body), err
@@ -160,7 +156,8 @@ func TestPluginThroughTheServiceProxy(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	e.ok(clientcmd.WriteToFile(*kubeconfig, path))
-	e.awaitRefused(e.createPod(e.pod("waits", "waits", inQueue("root.a"), requests("cpu", "5"))), reasons.OverMax)
+	e.createPod(e.pod("waits", "waits", inQueue("root.a"), requests("cpu", "5")))
+	e.expect("waits", 0, 1, reasons.OverMax)
 	light := e.pod("light", "light", inQueue("root.a"), requests("memory", "1Mi"))
 	light.APIVersion, light.Kind = "v1", "Pod"
 	manifest := expect.Get(yaml.Marshal(light))(e)
@@ -216,9 +213,9 @@ func TestBrowserWithAuthorization(t *testing.T) {
 	token := e.token("reader")
 	e.mayRead("reader", "/paddock/*")
 	at := e.kubectlProxy(token)
-	eventually(e, patience, "the reader may read", func() (bool, string) {
+	succeeds(e, "the reader may read", func() error {
 		_, err := fetch(e.Context(), http.DefaultClient, at+"/")
-		return err == nil, fmt.Sprint(err)
+		return err
 	})
 	b := expect.Get(browser.Start(e.Context()))(e)
 	defer func() { e.ok(b.Close()) }()

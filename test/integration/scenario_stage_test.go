@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -32,10 +31,8 @@ func each[T any](list []T, f func(T) error) error {
 	return group.Wait()
 }
 
-// api is that of the pods of all plays.
 func (p *playhouse) api() typedv1.PodInterface { return suite.client.CoreV1().Pods(p.ns) }
 
-// create makes a pod of a play.
 func (c *play) create(pod *corev1.Pod) (*corev1.Pod, error) {
 	return c.house.api().Create(c.house.Context(), pod, metav1.CreateOptions{})
 }
@@ -65,22 +62,13 @@ func (p *playhouse) class(priority int32, never bool) string {
 	return ""
 }
 
-// makeClasses makes the PriorityClasses of the scenarios' pods.
 func (p *playhouse) makeClasses() {
-	api := suite.client.SchedulingV1().PriorityClasses()
 	made := map[string]bool{"": true}
 	add := func(a scenario.Ask) {
-		name := p.class(a.Priority, a.Never)
-		if made[name] {
-			return
+		if name := p.class(a.Priority, a.Never); !made[name] {
+			made[name] = true
+			p.priorityClass(name, a.Priority, a.Never)
 		}
-		made[name] = true
-		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: a.Priority}
-		if a.Never {
-			class.PreemptionPolicy = new(corev1.PreemptNever)
-		}
-		expect.Get(api.Create(p.Context(), class, metav1.CreateOptions{}))(p)
-		p.Cleanup(func() { expect.Holds(p, api.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 	}
 	for _, c := range p.plays {
 		add(c.Ask)
@@ -202,7 +190,6 @@ func (c *play) makeHolders() error {
 	return nil
 }
 
-// leaving returns the pods that are terminating.
 func (c *play) leaving() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, x := range c.State.Pods {
@@ -213,7 +200,6 @@ func (c *play) leaving() []*corev1.Pod {
 	return pods
 }
 
-// deleteLeaving deletes the pods that the scenarios have leaving.
 func (p *playhouse) deleteLeaving(options metav1.DeleteOptions) {
 	p.Helper()
 	p.ok(each(p.plays, func(c *play) error {
@@ -225,7 +211,6 @@ func (p *playhouse) deleteLeaving(options metav1.DeleteOptions) {
 	}))
 }
 
-// awaitRunningAll waits until all pods with a node run there.
 func (p *playhouse) awaitRunningAll() {
 	eventually(p, patience, "all pods that have a node run", func() (bool, string) {
 		for name, pod := range p.podsByName() {
@@ -316,7 +301,6 @@ func (p *playhouse) makeWay() {
 	})
 }
 
-// podsByName are all existing pods.
 func (p *playhouse) podsByName() map[string]*corev1.Pod {
 	p.Helper()
 	pods := expect.Get(p.listPods(p.Context()))(p)

@@ -207,10 +207,8 @@ func (c *play) kinds(names []string) []string {
 	return kinds
 }
 
-// diff is the difference between the scenario's outcome and the one so far.
 func (c *play) diff() string { return cmp.Diff(c.want(), c.outcome()) }
 
-// judge compares the outcome with the scenario.
 func (c *play) judge(e *env) {
 	c.gone = c.outcomeByName().Victims
 	switch diff := c.diff(); {
@@ -238,7 +236,6 @@ func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
 	}
 }
 
-// isPlaced tells whether an asker is where its plan says.
 func isPlaced(pods map[string]*corev1.Pod, want scenario.Outcome) bool {
 	asker := pods[want.Asker]
 	return asker != nil && asker.Spec.NodeName == want.Node

@@ -45,10 +45,8 @@ func (c *play) object(name string) string {
 	return c.name + "-" + strings.NewReplacer("'", "-again", "_", "-").Replace(name)
 }
 
-// node returns the name of the object of a node.
 func (c *play) node(name string) string { return c.nodeSpec(scenario.Node{Name: name}).Name(0) }
 
-// nodeSpec describes the object of a node.
 func (c *play) nodeSpec(n scenario.Node) localcluster.NodeSpec {
 	list := resourceList(n.Allocatable)
 	spec := localcluster.NodeSpec{
@@ -244,7 +242,6 @@ func queuesOf(plays []*play) (string, error) {
 	return string(text), err
 }
 
-// treeOf returns a queue under a name.
 func treeOf(q *config.Queue, name string) queueTree {
 	t := queueTree{Name: name, Properties: q.Properties, Resources: map[string]map[string]string{
 		"guaranteed": quotas(q.Guaranteed.All()), "max": quotas(q.Max.All()),

@@ -154,7 +154,6 @@ func nearlyTooLarge(p *corev1.Pod) {
 	}
 }
 
-// pad gives a pod an annotation of n bytes.
 func (e *env) pad(pod *corev1.Pod, n int) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"pad":"%s"}}}`, strings.Repeat("y", n))
 	_, err := suite.client.CoreV1().Pods(pod.Namespace).Patch(e.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
