@@ -73,9 +73,7 @@ func wrongDefaults(arguments []Arguments, real map[string]map[string]any) []stri
 func TestDefaultsAreThoseOfTheCode(t *testing.T) {
 	arguments := expect.Get(ReadArguments(typesPath))(t)
 	real := defaulted(t)
-	for _, wrong := range wrongDefaults(arguments, real) {
-		t.Error(wrong)
-	}
+	expect.Same(t, "wrong defaults", []string(nil), wrongDefaults(arguments, real))
 	known := 0
 	for _, a := range arguments {
 		known += len(a.Fields)
@@ -161,9 +159,7 @@ func misprinted(t *testing.T, page string) []string {
 
 func TestArgumentsOfCoscheduling(t *testing.T) {
 	page := readPage(t)
-	for _, wrong := range misprinted(t, page) {
-		t.Errorf("the page lacks %s", wrong)
-	}
+	expect.Same(t, "rows that the page lacks", []string(nil), misprinted(t, page))
 	// The check finds a planted difference.
 	expect.Same(t, "wrong rows", 1, len(misprinted(t, strings.Replace(page, "| 10 | 0 |", "| 10 | 10 |", 1))))
 }

@@ -62,9 +62,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	exists := func(path string) bool { _, err := os.Stat(filepath.Join(root, path)); return err == nil }
 	for path := range pages {
-		for _, target := range broken(path, pages, exists) {
-			t.Errorf("%s: the link to %s leads nowhere", path, target)
-		}
+		expect.Same(t, path+": links that lead nowhere", []string(nil), broken(path, pages, exists))
 		expect.That(t, path == "README.md" || strings.Contains(pages["README.md"], "("+path+")"),
 			"README.md does not lead to %s", path)
 	}
@@ -93,9 +91,7 @@ func unanswered(rules, page string) []string {
 func TestEveryAlertHasAnAnswer(t *testing.T) {
 	rules := expect.Get(os.ReadFile("../../manifests/monitoring/rules.yaml"))(t)
 	page := expect.Get(os.ReadFile("../../docs/operations.md"))(t)
-	for _, wrong := range unanswered(string(rules), string(page)) {
-		t.Errorf("operations.md: alert %s", wrong)
-	}
+	expect.Same(t, "alerts of operations.md", []string(nil), unanswered(string(rules), string(page)))
 	got := unanswered("  - alert: A\n  - alert: B\n", "| `B` | x |\n| `C` | y |\n")
 	expect.Same(t, "unanswered", []string{"C is on the page and not known", "A is known and not on the page"}, got)
 }
@@ -188,12 +184,9 @@ func unlisted(laws, decisions, page string) []string {
 
 func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
 	read := func(name string) string { return string(expect.Get(os.ReadFile("../../docs/" + name))(t)) }
-	for _, what := range unlisted(read("laws.md"), read("decisions.md"), read("migrate-from-yunikorn.md")) {
-		t.Errorf("migrate-from-yunikorn.md lacks %s", what)
-	}
-	for _, what := range misnumbered(read("decisions.md")) {
-		t.Errorf("decisions.md: %s", what)
-	}
+	lacks := unlisted(read("laws.md"), read("decisions.md"), read("migrate-from-yunikorn.md"))
+	expect.Same(t, "what migrate-from-yunikorn.md lacks", []string(nil), lacks)
+	expect.Same(t, "what is misnumbered in decisions.md", []string(nil), misnumbered(read("decisions.md")))
 	numbers := misnumbered("1. **A.** x\n2. See 4.\n3. See 2.\n4. **B.**\n4. **A.**\n6. C\n")
 	expect.Same(t, "what is misnumbered",
 		[]string{"4 has the title of 1", "3 leads to no decision", "4 follows 4", "6 leads to no decision"}, numbers)

@@ -76,9 +76,7 @@ func names(keys []key) []string {
 
 func TestSectionsHaveTheKeysOfTheParser(t *testing.T) {
 	for _, m := range mappings() {
-		for _, wrong := range missing(names(keys(t, "### "+m.title)), parsed(t, m)) {
-			t.Errorf("%s: %s", m.title, wrong)
-		}
+		expect.Same(t, m.title, []string(nil), missing(names(keys(t, "### "+m.title)), parsed(t, m)))
 	}
 	expect.Same(t, "sections with keys", len(mappings()), strings.Count(readPage(t), "\n| key | "))
 	// The check finds planted differences of both kinds.
@@ -155,9 +153,7 @@ func constant(e ast.Expr) string {
 func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 	real := constants(t, "../../pkg/queues/config/properties.go", "prop")
 	properties := keys(t, "### Properties of a queue")
-	for _, wrong := range missing(names(properties), real) {
-		t.Error(wrong)
-	}
+	expect.Same(t, "properties", []string(nil), missing(names(properties), real))
 	expect.That(t, len(real) >= 9, "only %q were found", real)
 	policies := func(properties string) (config.Policies, int) {
 		spec := expect.Get(config.Parse(fmt.Appendf(nil, queueFrame, "name: a, properties: {"+properties+"}")))(t)
@@ -195,9 +191,7 @@ func TestMarksAreThoseOfTheSource(t *testing.T) {
 		text := expect.Get(os.ReadFile(file))(t)
 		real = append(real, marked.FindAllString(string(text), -1)...)
 	}
-	for _, wrong := range missing(first(read), real) {
-		t.Error(wrong)
-	}
+	expect.Same(t, "labels and annotations", []string(nil), missing(first(read), real))
 	expect.Same(t, "conditions", []string{reasons.AdmittedCondition, reservations.HeldCondition}, first(written))
 }
 

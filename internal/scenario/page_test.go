@@ -28,9 +28,7 @@ var (
 // TestPageIsInStep: each name on the page is there, and each story is on the page.
 func TestPageIsInStep(t *testing.T) {
 	text := expect.Get(os.ReadFile(page))(t)
-	for _, wrong := range staleOnPage(t, string(text)) {
-		t.Error(wrong)
-	}
+	expect.Same(t, "what is stale on the page", []string(nil), staleOnPage(t, string(text)))
 }
 
 // TestPageOutOfStepIsNoticed changes the page, each time in one way.
