@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,20 +24,17 @@ const markMirror = "annotation " + corev1.MirrorPodAnnotationKey
 
 func serviceAccount(t *testing.T, namespace, name string) {
 	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	expect.Get(suite.client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}))(t)
+	made(t, suite.client.CoreV1().ServiceAccounts(namespace), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 // bindRole binds a ClusterRole to a service account until the test ends.
 func bindRole(t *testing.T, namespace, account, role string) {
 	t.Helper()
-	bindings := suite.client.RbacV1().ClusterRoleBindings()
-	made := expect.Get(bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+	made(t, suite.client.RbacV1().ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-	}, metav1.CreateOptions{}))(t)
-	t.Cleanup(func() { expect.Holds(t, bindings.Delete(context.Background(), made.Name, metav1.DeleteOptions{})) })
+	})
 }
 
 // schedulerAccount makes a service account that may bind pods, as in every installation.

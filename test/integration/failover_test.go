@@ -82,9 +82,7 @@ func TestFailoverWhilePreempting(t *testing.T) {
 	t.Logf("%d failovers took %v; kill to lease: %s; last renewal to lease: %s", failovers, time.Since(began).Round(100*time.Millisecond),
 		spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.killed) }), spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.renewed) }))
 	both.leader.checkHealth()
-	for _, wrong := range judgeTakeovers(rounds) {
-		t.Error(wrong)
-	}
+	expect.Same(t, "what is wrong with the takeovers", []string(nil), judgeTakeovers(rounds))
 }
 
 // checkHealth waits until the scheduler has run its consistency check again, which it
@@ -181,9 +179,8 @@ func (p *pair) checkEvictions(c *history, name string, asker *corev1.Pod, began 
 	}
 	granted := func(d deed) bool { return d.evicts() != "" && d.succeeded() }
 	deletes := append(p.leader.deeds.between(began, time.Time{}, granted), p.standby.deeds.between(began, time.Time{}, granted)...)
-	for _, wrong := range judgeEvictions(claimed, evicted, deletes) {
-		e.Errorf("%s: %s; deletes: %v", name, wrong, deletes)
-	}
+	wrong := judgeEvictions(claimed, evicted, deletes)
+	expect.That(e, len(wrong) == 0, "%s: %q; deletes: %v", name, wrong, deletes)
 }
 
 // renewals are the writes of the lease by a replica that was killed.

@@ -84,10 +84,7 @@ func (a *applier) apply(ctx context.Context, o *unstructured.Unstructured, dry b
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(o.Object)
-	if err != nil {
-		return nil, err
-	}
+	data, _ := json.Marshal(o.Object) // no error, as it was read from YAML
 	options := metav1.PatchOptions{FieldManager: "integration", FieldValidation: metav1.FieldValidationStrict, Force: new(true)}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
@@ -177,12 +174,9 @@ func deploymentOf(t *testing.T, objects []*unstructured.Unstructured) *appsv1.De
 // these settings they are refused.
 func TestRestrictedPods(t *testing.T) {
 	ns := "restricted-install"
-	expect.Get(suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	made(t, suite.client.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: ns, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}, metav1.CreateOptions{}))(t)
-	t.Cleanup(func() {
-		expect.Holds(t, suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}))
-	})
+	}})
 	serviceAccount(t, ns, accountName)
 	create := func(file string, change func(*corev1.PodSpec)) error {
 		template := deploymentOf(t, installed(t, file)).Spec.Template
@@ -368,9 +362,7 @@ func checkNothingForbidden(t *testing.T, events []auditv1.Event) {
 // checkNeeded checks that each right was used.
 func checkNeeded(t *testing.T, events []auditv1.Event, ours []bound, upstream []string) {
 	t.Helper()
-	for _, r := range superfluous(events, ours, upstream) {
-		t.Errorf("nothing needs %s: remove it", r)
-	}
+	expect.Same(t, "what nothing needs, so remove it", []string(nil), superfluous(events, ours, upstream))
 	if t.Failed() {
 		return
 	}

@@ -267,10 +267,7 @@ func (e *env) lifeOfVolume() {
 			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: pool, Operator: corev1.NodeSelectorOpIn, Values: []string{e.nodePool}}},
 		}}}},
 	}}
-	expect.Get(suite.client.CoreV1().PersistentVolumes().Create(e.Context(), volume, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() {
-		expect.Holds(e, suite.client.CoreV1().PersistentVolumes().Delete(context.Background(), class, metav1.DeleteOptions{}))
-	})
+	made(e, suite.client.CoreV1().PersistentVolumes(), volume)
 	e.create("volume", 1, inQueue("root.owed"), requests("cpu", "100m"), e.withClaim("claim", class))
 	e.expect("volume", 1, 0, "")
 }

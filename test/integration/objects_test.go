@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +21,20 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
+// made makes an object, which is deleted when the test ends, unless the test did that: before
+// its pods are removed, which a controller would make again.
+func made[T metav1.Object](t testing.TB, api interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}, object T) T {
+	t.Helper()
+	object = expect.Get(api.Create(t.Context(), object, metav1.CreateOptions{}))(t)
+	t.Cleanup(func() {
+		expect.Holds(t, notFoundIsFine(api.Delete(context.Background(), object.GetName(), inBackground())))
+	})
+	return object
+}
+
 // template is what a controller makes the pods of a group from.
 func (e *env) template(of string, options ...podOption) corev1.PodTemplateSpec {
 	p := e.pod("", of, options...)
@@ -28,14 +43,9 @@ func (e *env) template(of string, options ...podOption) corev1.PodTemplateSpec {
 
 func (e *env) createDaemonSet(name string, options ...podOption) {
 	e.Helper()
-	sets := suite.client.AppsV1().DaemonSets(e.ns)
-	expect.Get(sets.Create(e.Context(), &appsv1.DaemonSet{
+	made(e, suite.client.AppsV1().DaemonSets(e.ns), &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       appsv1.DaemonSetSpec{Selector: e.selector(name), Template: e.template(name, options...)},
-	}, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() { // or it would recreate the pods that the test removes in the end
-		// The error is that the test itself has deleted it.
-		_ = sets.Delete(context.Background(), name, inBackground())
 	})
 }
 
@@ -43,23 +53,21 @@ func (e *env) createDaemonSet(name string, options ...podOption) {
 func (e *env) runJob(name string, parallelism int32, of corev1.PodTemplateSpec) {
 	e.Helper()
 	of.Spec.RestartPolicy = corev1.RestartPolicyNever
-	jobs, total := suite.client.BatchV1().Jobs(e.ns), int32(2000)
-	expect.Get(jobs.Create(e.Context(), &batchv1.Job{
+	total := int32(2000)
+	made(e, suite.client.BatchV1().Jobs(e.ns), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       batchv1.JobSpec{Completions: &total, Parallelism: &parallelism, BackoffLimit: &total, Template: of},
-	}, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() { e.ok(jobs.Delete(context.Background(), name, inBackground())) })
+	})
 }
 
 // deploy makes a Deployment of a queue, named like the queue.
 func (e *env) deploy(queue string, replicas int32, options ...podOption) {
 	e.Helper()
-	deployments, template := suite.client.AppsV1().Deployments(e.ns), e.template(queue, append(options, inQueue("root."+queue))...)
-	expect.Get(deployments.Create(e.Context(), &appsv1.Deployment{
+	template := e.template(queue, append(options, inQueue("root."+queue))...)
+	made(e, suite.client.AppsV1().Deployments(e.ns), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: queue},
 		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: template},
-	}, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() { e.ok(deployments.Delete(context.Background(), queue, inBackground())) })
+	})
 }
 
 func completesAfter(d time.Duration) podOption {
@@ -70,14 +78,10 @@ func completesAfter(d time.Duration) podOption {
 func (e *env) storageClass(mode, provisioner string) string {
 	e.Helper()
 	binding := storagev1.VolumeBindingMode(mode)
-	class := expect.Get(suite.client.StorageV1().StorageClasses().Create(e.Context(), &storagev1.StorageClass{
+	return made(e, suite.client.StorageV1().StorageClasses(), &storagev1.StorageClass{
 		ObjectMeta:  metav1.ObjectMeta{GenerateName: e.id + "-", Labels: map[string]string{label: e.id}},
 		Provisioner: provisioner, VolumeBindingMode: &binding,
-	}, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() {
-		e.ok(suite.client.StorageV1().StorageClasses().Delete(context.Background(), class.Name, metav1.DeleteOptions{}))
-	})
-	return class.Name
+	}).Name
 }
 
 // withClaim makes a claim of a class for a pod, and returns the option that mounts it.
@@ -123,13 +127,11 @@ func (e *env) guard(of string, minAvailable, allowed int32) {
 // priorityClass makes a PriorityClass, of pods that never preempt if it says so.
 func (e *env) priorityClass(name string, value int32, never bool) {
 	e.Helper()
-	classes := suite.client.SchedulingV1().PriorityClasses()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 	if never {
 		class.PreemptionPolicy = new(corev1.PreemptNever)
 	}
-	expect.Get(classes.Create(e.Context(), class, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() { expect.Holds(e, classes.Delete(context.Background(), name, metav1.DeleteOptions{})) })
+	made(e, suite.client.SchedulingV1().PriorityClasses(), class)
 }
 
 // device makes a node with one device, a class of such devices and claims on one of them
@@ -138,21 +140,17 @@ func (e *env) device(class string, claims ...string) string {
 	e.Helper()
 	node := e.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
 	api := suite.client.ResourceV1()
-	expect.Get(api.DeviceClasses().Create(e.Context(), &resourcev1.DeviceClass{
+	made(e, api.DeviceClasses(), &resourcev1.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: class},
 		Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{
 			CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.driver == %q", class)},
 		}}},
-	}, metav1.CreateOptions{}))(e)
-	expect.Get(api.ResourceSlices().Create(e.Context(), &resourcev1.ResourceSlice{
+	})
+	made(e, api.ResourceSlices(), &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: class},
 		Spec: resourcev1.ResourceSliceSpec{
 			Driver: class, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "one"}},
 		},
-	}, metav1.CreateOptions{}))(e)
-	e.Cleanup(func() {
-		expect.Holds(e, api.ResourceSlices().Delete(context.Background(), class, metav1.DeleteOptions{}))
-		expect.Holds(e, api.DeviceClasses().Delete(context.Background(), class, metav1.DeleteOptions{}))
 	})
 	for _, name := range claims {
 		expect.Get(api.ResourceClaims(e.ns).Create(e.Context(), &resourcev1.ResourceClaim{

@@ -45,7 +45,7 @@ func (e *env) mayRead(name string, paths ...string) {
 		ObjectMeta: metav1.ObjectMeta{Name: e.ns + "-reader"},
 		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: paths, Verbs: []string{"get"}}},
 	}
-	expect.Get(suite.client.RbacV1().ClusterRoles().Create(e.Context(), role, metav1.CreateOptions{}))(e)
+	made(e, suite.client.RbacV1().ClusterRoles(), role)
 	bindRole(e.T, e.ns, name, role.Name)
 }
 
