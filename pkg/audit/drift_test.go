@@ -310,8 +310,8 @@ func TestDriftThatEndedIsNotShown(t *testing.T) {
 		})
 		l.Round(t.Context())
 		got := fmt.Sprint(l.Check())
-		expect.Says(t, got, "x4: ", "; and 2 more; "+mendBooks)
-		expect.That(t, !strings.Contains(got, "x5: "), "%s", got)
+		expect.That(t, strings.Contains(got, "x4: ") && !strings.Contains(got, "x5: "), "%s", got)
+		expect.That(t, strings.HasSuffix(got, "; and 2 more; "+mendBooks), "%s", got)
 		for i := range 7 {
 			l.pod(fmt.Sprint("x", i), nil)
 		}

@@ -227,9 +227,8 @@ func BenchmarkPlanInput(b *testing.B) {
 				}
 				now = now.Add(time.Second)
 				b.StartTimer()
-				if a, why := s.BeginPlan("a00000", "", nil, now); a == nil {
-					b.Fatal(why)
-				}
+				a, why := s.BeginPlan("a00000", "", nil, now)
+				expect.That(b, a != nil, "%s", why)
 			}
 		})
 	}
@@ -256,9 +255,8 @@ func BenchmarkReclaim(b *testing.B) {
 					b.Fatalf("%s: %v", r.Name, d)
 				}
 				going += len(d.Victims)
-				if _, why := s.Commit(r.UID, nil, now); !why.None() {
-					b.Fatal(why)
-				}
+				_, why := s.Commit(r.UID, nil, now)
+				expect.That(b, why.None(), "%s", why)
 			}
 		}
 	}

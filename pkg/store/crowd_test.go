@@ -75,9 +75,8 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 		for _, ref := range s.TakeActivations() {
 			class := prefix + string(ref.UID)
 			s.Gate(ref.UID, later)
-			if _, why := s.BeginPlan(ref.UID, class, nil, later); why.None() != (c.types == 0 || p.Namespace != "evil") {
-				t.Fatalf("%s with %d invented types: %v", ref.Name, c.types, why)
-			}
+			_, why := s.BeginPlan(ref.UID, class, nil, later)
+			expect.That(t, why.None() == (c.types == 0 || p.Namespace != "evil"), "%s: %v", ref.Name, why)
 			asked++
 			s.NoNode(ref.UID, class, reasons.Brief(reasons.NoNodeFits), later)
 		}
@@ -94,9 +93,7 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 			tried(pod(fmt.Sprintf("evil%d", i), "evil", queue, invented(i, c.types)), "evil")
 		}
 	})
-	if asked == 0 && c.types <= cache.MostTypes {
-		t.Fatalf("no pod of %+v asked for a plan", c)
-	}
+	expect.That(t, asked > 0 || c.types > cache.MostTypes, "no pod of %+v asked for a plan", c)
 	others = workOf(s, func() {
 		tried(pod("asker", "a", "root.a", queuestest.Vector("vcore=9 memory=1Gi pods=1")), "a")
 		for i := range 100 {
@@ -108,9 +105,8 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 			s.Assume(p.UID, "n1", NoSnapshot, later)
 			p.Node = "n1"
 			s.Upsert(p, later)
-			if _, why := s.BeginPlan("asker", "a", nil, later.Add(time.Duration(i)*time.Minute)); !why.None() {
-				t.Fatalf("no plan: %v", why)
-			}
+			_, why := s.BeginPlan("asker", "a", nil, later.Add(time.Duration(i)*time.Minute))
+			expect.That(t, why.None(), "no plan: %v", why)
 			if also != nil {
 				also(s)
 			}
@@ -236,8 +232,7 @@ func TestWorkThatGrowsIsFound(t *testing.T) {
 			s.model.Pending.Order.Next()
 		},
 	} {
-		if _, others, _ := (crowd{pods: 1000, queues: true}).beside(t, planted); others.isAtMostTwice(ordinary) {
-			t.Errorf("%s is not found: %+v beside %+v", name, others, ordinary)
-		}
+		_, others, _ := crowd{pods: 1000, queues: true}.beside(t, planted)
+		expect.That(t, !others.isAtMostTwice(ordinary), "%s is not found: %+v, %+v", name, others, ordinary)
 	}
 }

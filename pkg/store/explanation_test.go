@@ -94,9 +94,7 @@ func TestContradictionsAreFound(t *testing.T) {
 			Standing: &Standing{Standing: order.Standing{In: true}},
 		}
 	}
-	if got := contradictions(p, right()); len(got) > 0 {
-		t.Fatal(got)
-	}
+	expect.Same(t, "contradictions", []string(nil), contradictions(p, right()))
 	for name, plant := range map[string]func(x *Explanation){
 		"state": func(x *Explanation) { x.State = "bound" }, "room": func(x *Explanation) { x.Room = nil },
 		"app": func(x *Explanation) { x.App = nil }, "order": func(x *Explanation) { x.Standing = nil },

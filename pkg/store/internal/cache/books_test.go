@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -106,10 +107,7 @@ func TestBooks(t *testing.T) {
 			for _, a := range apps {
 				b.UpdateCounted(a)
 			}
-			if err := b.Check(maps.Values(pods)); err != nil {
-				rt.Fatal(err)
-			}
-			if err := originators.Check(maps.Values(pods)); err != nil {
+			if err := errors.Join(b.Check(maps.Values(pods)), originators.Check(maps.Values(pods))); err != nil {
 				rt.Fatal(err)
 			}
 			for _, p := range pods {
