@@ -178,33 +178,31 @@ func TestHeldNodesAreTaintedForOthersOnly(t *testing.T) {
 		"the asker is gone": func(h *plugintest.Handle, asker *corev1.Pod) { h.Delete(t, asker) },
 		"the process ends":  func(*plugintest.Handle, *corev1.Pod) { Drain(t.Context()) },
 	} {
-		t.Run(name, func(t *testing.T) { taintsForOthers(t, end) })
+		t.Run(name, func(t *testing.T) {
+			node := nodeOf("n1", "4")
+			gpu := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
+			node.Spec.Taints = []corev1.Taint{gpu}
+			h := plugintest.New(t, plugintest.Queues(takesBack), node)
+			p := configured(t, h, plugintest.Args())
+			expect.OK(t, p.ConfigureReservation(&config.NodeReservationArgs{
+				ReservationTimeout: &metav1.Duration{Duration: time.Minute}, HoldTaint: config.HoldTaintAuto,
+			}))
+			asker := podOf("asker", "root.a")
+			h.Create(t, plugintest.On(podOf("v1", "root.b"), "n1"), plugintest.On(podOf("v2", "root.b"), "n1"), asker)
+			start(t, h, p)
+			takeBack(t, p, asker)
+			taints := func() []corev1.Taint {
+				return expect.Get(h.Client.CoreV1().Nodes().Get(h.Context(), "n1", metav1.GetOptions{}))(t).Spec.Taints
+			}
+			value := "yunikorn." + string(asker.UID)
+			held := corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule}
+			expect.Same(t, "the taints of the node", []corev1.Taint{gpu, held}, taints())
+			seen := expect.Get(h.SharedInformerFactory().Core().V1().Nodes().Lister().Get("n1"))(t)
+			expect.Same(t, "the taints that the filters see", []corev1.Taint{gpu}, seen.Spec.Taints)
+			end(h, asker)
+			plugintest.Becomes(t, "the taints after the hold", []corev1.Taint{gpu}, taints)
+		})
 	}
-}
-
-func taintsForOthers(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
-	node := nodeOf("n1", "4")
-	gpu := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
-	node.Spec.Taints = []corev1.Taint{gpu}
-	h := plugintest.New(t, plugintest.Queues(takesBack), node)
-	p := configured(t, h, plugintest.Args())
-	expect.OK(t, p.ConfigureReservation(&config.NodeReservationArgs{
-		ReservationTimeout: &metav1.Duration{Duration: time.Minute}, HoldTaint: config.HoldTaintAuto,
-	}))
-	asker := podOf("asker", "root.a")
-	h.Create(t, plugintest.On(podOf("v1", "root.b"), "n1"), plugintest.On(podOf("v2", "root.b"), "n1"), asker)
-	start(t, h, p)
-	takeBack(t, p, asker)
-	taints := func() []corev1.Taint {
-		return expect.Get(h.Client.CoreV1().Nodes().Get(h.Context(), "n1", metav1.GetOptions{}))(t).Spec.Taints
-	}
-	value := "yunikorn." + string(asker.UID)
-	held := corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule}
-	expect.Same(t, "the taints of the node", []corev1.Taint{gpu, held}, taints())
-	seen := expect.Get(h.SharedInformerFactory().Core().V1().Nodes().Lister().Get("n1"))(t)
-	expect.Same(t, "the taints that the filters see", []corev1.Taint{gpu}, seen.Spec.Taints)
-	end(h, asker)
-	plugintest.Becomes(t, "the taints after the hold", []corev1.Taint{gpu}, taints)
 }
 
 // takeBack makes the pod preempt another one, and waits until that is gone.

@@ -102,7 +102,11 @@ func lawOfCounting(options informer.RequestOptions) func(*corev1.Pod) error {
 func TestQueuesAreChargedWhatTheSchedulerCounts(t *testing.T) {
 	for _, c := range []struct{ levels, resize bool }{{false, false}, {true, false}, {true, true}} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			setGates(t, c.levels, c.resize)
+			featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
+				features.PodLevelResources:                       c.levels,
+				features.InPlacePodLevelResourcesVerticalScaling: c.resize,
+				features.NodeDeclaredFeatures:                    c.resize, // required by the gate before
+			})
 			options := informer.RequestOptions{PodLevelResources: c.levels, PodLevelResize: c.resize}
 			expect.Same(t, "options", options, Requests())
 			expect.Law(t, podsOfAllKinds, lawOfCounting(options))
@@ -111,13 +115,4 @@ func TestQueuesAreChargedWhatTheSchedulerCounts(t *testing.T) {
 			}
 		})
 	}
-}
-
-func setGates(t *testing.T, levels, resize bool) {
-	t.Helper()
-	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
-		features.PodLevelResources:                       levels,
-		features.InPlacePodLevelResourcesVerticalScaling: resize,
-		features.NodeDeclaredFeatures:                    resize, // required by the gate before
-	})
 }

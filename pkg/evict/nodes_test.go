@@ -32,12 +32,6 @@ type nodes struct {
 	hide         func(any) (any, error)
 }
 
-func newNodes(c *cluster) *nodes {
-	return &nodes{cluster: c, have: &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "uid-n1", ResourceVersion: "0"},
-	}}
-}
-
 // showTo gives a process its node informer with the existing node.
 func (n *nodes) showTo(hide func(any) (any, error)) {
 	n.mu.Lock()

@@ -53,9 +53,7 @@ func TestVictimsThatAreGone(t *testing.T) {
 	ways := waysToGo("v1")
 	for _, name := range []string{"deleted", "replaced"} {
 		change := ways[name]
-		ways[name+" between mark and delete"] = func(c *cluster) {
-			c.fail(atEachDelete(func() { change(c) }))
-		}
+		ways[name+" between mark and delete"] = func(c *cluster) { c.fail(atEachDelete(func() { change(c) })) }
 	}
 	for name, change := range ways {
 		storyOf(t, name, func(t *testing.T, o *office) {

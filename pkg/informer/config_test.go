@@ -232,9 +232,7 @@ func TestConfigMapsSaysWhatIsMissingToReadThem(t *testing.T) {
 	}{
 		{apierrors.NewForbidden(group, "yunikorn-configs", errors.New("no role")), true},
 		{errors.New("connection refused"), true},
-		{apierrors.NewResourceExpired("too old"), false},
-		{io.EOF, false},
-		{io.ErrUnexpectedEOF, false},
+		{apierrors.NewResourceExpired("too old"), false}, {io.EOF, false}, {io.ErrUnexpectedEOF, false},
 	} {
 		h := &told{}
 		logger, log := logged(t)

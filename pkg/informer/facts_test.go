@@ -304,6 +304,7 @@ func TestTranslateBudget(t *testing.T) {
 	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
 	}
+	pods := map[string]map[string]string{"web": {"app": "web"}, "db": {"app": "db"}, "old-web": {"app": "web", "old": "yes"}}
 	for _, c := range []struct {
 		name     string
 		selector *metav1.LabelSelector
@@ -320,15 +321,9 @@ func TestTranslateBudget(t *testing.T) {
 	} {
 		b := translateBudget(budget("u", 3, c.selector))
 		var covers []string
-		for _, pod := range []struct {
-			name   string
-			labels map[string]string
-		}{
-			{"none", nil}, {"web", map[string]string{"app": "web"}}, {"db", map[string]string{"app": "db"}},
-			{"old-web", map[string]string{"app": "web", "old": "yes"}},
-		} {
-			if b.Matches != nil && b.Matches(pod.labels) {
-				covers = append(covers, pod.name)
+		for _, pod := range []string{"none", "web", "db", "old-web"} {
+			if b.Matches != nil && b.Matches(pods[pod]) {
+				covers = append(covers, pod)
 			}
 		}
 		expect.Same(t, c.name+": covers", c.covers, strings.Join(covers, " "))

@@ -131,18 +131,12 @@ func TestOptOut(t *testing.T) {
 		annotation, label string
 		want              objects.OptOut
 	}{
-		{absent, absent, objects.OptOutUnsaid},
-		{"false", absent, objects.OptOutYes},
-		{"true", absent, objects.OptOutNo},
-		{absent, "false", objects.OptOutYes},
-		{absent, "true", objects.OptOutNo},
-		{"true", "false", objects.OptOutNo},
-		{"false", "true", objects.OptOutYes},
+		{absent, absent, objects.OptOutUnsaid}, {"", absent, objects.OptOutUnsaid}, {absent, "", objects.OptOutUnsaid},
+		{"false", absent, objects.OptOutYes}, {"true", absent, objects.OptOutNo},
+		{absent, "false", objects.OptOutYes}, {absent, "true", objects.OptOutNo},
+		{"true", "false", objects.OptOutNo}, {"false", "true", objects.OptOutYes},
 		// An invalid annotation does not hide a valid label.
-		{"maybe", "false", objects.OptOutYes},
-		{"", "true", objects.OptOutNo},
-		{"", absent, objects.OptOutUnsaid},
-		{absent, "", objects.OptOutUnsaid},
+		{"maybe", "false", objects.OptOutYes}, {"", "true", objects.OptOutNo},
 	} {
 		said(c.annotation, c.label, c.want)
 	}

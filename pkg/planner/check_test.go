@@ -166,35 +166,15 @@ var mutants = []struct {
 	least int // how often it is noticed at least
 }{
 	{"opted out", 40}, // law 1
-	{"law 2", 40},
-	{"law 2 common", 4},
-	{"law 2 shortage", 10},
-	{"law 3", 10},
-	{"law 4", 40},
-	{"law 4 group", 10}, // for pods that start together with the asker
-	{"law 2 group", 2},
-	{"law 6", 40},
-	{"law 7", 10},
-	{"max", 40}, // law 7, the implicit fence
-	{"P3", 40},
-	{"arriving", 4},
-	{"own deletes", 4},
-	{"priority fence", 10},
-	{"priority offset", 10},
-	{"disabled", 10},
-	{"protection", 40},
-	{"never", 10},
-	{"violations", 10},
-	{"once", 2}, // a pod of two budgets
-	{"originators", 10},
-	{"priority", 10},
-	{"slow", 10},
+	{"law 2", 40}, {"law 2 common", 4}, {"law 2 shortage", 10}, {"law 3", 10}, {"law 4", 40}, {"law 6", 40},
+	{"law 4 group", 10}, {"law 2 group", 2}, // for pods that start together with the asker
+	{"law 7", 10}, {"max", 40}, // the explicit and the implicit fence
+	{"P3", 40}, {"arriving", 4}, {"own deletes", 4}, {"priority fence", 10}, {"priority offset", 10},
+	{"disabled", 10}, {"protection", 40}, {"never", 10},
+	{"violations", 10}, {"once", 2}, // a pod of two budgets
+	{"originators", 10}, {"priority", 10}, {"slow", 10},
 	{"victims", 10}, // minimality
-	{"waste", 10},
-	{"creation", 10},
-	{"edges", 2},
-	{"node", 2},
-	{"uids", 2},
+	{"waste", 10}, {"creation", 10}, {"edges", 2}, {"node", 2}, {"uids", 2},
 
 	// These refuse what is lawful: each must miss an existing plan.
 	{"wide law 1", 40},         // pods that opted out are never preempted

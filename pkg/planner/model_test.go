@@ -47,18 +47,16 @@ type mnode struct {
 }
 
 type mpod struct {
-	uid, app   string
-	queue      int // index; -1 for a foreign pod
-	node       int
-	request    []int64
-	priority   int32
-	created    int // seconds
-	optedOut   bool
-	originator bool
-	slow       bool
-	protection planner.Protection
-	preempted  bool // of a leaving pod: a plan chose it
-	budgets    []int
+	uid, app                   string
+	queue                      int // index; -1 for a foreign pod
+	node                       int
+	request                    []int64
+	priority                   int32
+	created                    int // seconds
+	optedOut, originator, slow bool
+	protection                 planner.Protection
+	preempted                  bool // of a leaving pod: a plan chose it
+	budgets                    []int
 }
 
 type mwaiting struct {

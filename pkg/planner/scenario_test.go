@@ -89,7 +89,8 @@ func modelOf(state *scenario.State, a scenario.Ask, strict bool) *model {
 		return mwaiting{m.find(x.Queue), m.node(x.Node), amountsOf(x.Request)}
 	})
 	m.ask = mask{a.App, m.find(a.Queue), amountsOf(a.Request), a.Priority, a.Never, nil}
-	if places(state, &a) {
+	placed := slices.ContainsFunc(state.Pods, func(p scenario.Pod) bool { return p.Place != scenario.Place{} })
+	if placed || a.Place != (scenario.Place{}) { // room is not all that counts
 		m.fits = func(node string, without []string) planner.Fit { return fit(state, &a, node, without) }
 	}
 	return m
@@ -113,11 +114,6 @@ func (m *model) node(name string) int {
 
 func amountsOf(a scenario.Amounts) []int64 {
 	return each(scenario.Types(), func(name string) int64 { return int64(a[name]) })
-}
-
-// places tells whether some pod has requirements on a node beside room.
-func places(state *scenario.State, a *scenario.Ask) bool {
-	return a.Place != scenario.Place{} || slices.ContainsFunc(state.Pods, func(p scenario.Pod) bool { return p.Place != scenario.Place{} })
 }
 
 // fit is the filters' answer for an asker on a node, amounts aside, without the named

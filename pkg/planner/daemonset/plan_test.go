@@ -107,9 +107,7 @@ func TestNeverEndsIt(t *testing.T) {
 		calls++
 		return planner.Never
 	}})
-	if d.Outcome != daemonset.NoHold || d.Stopped != planner.RuleFilters || calls != 2 {
-		t.Fatalf("%s after %d calls", d, calls)
-	}
+	expect.That(t, d.Outcome == daemonset.NoHold && d.Stopped == planner.RuleFilters && calls == 2, "%s after %d calls", d, calls)
 }
 
 // TestEndsOfInt64: extreme amounts saturate, and do not appear as free capacity.
@@ -118,9 +116,7 @@ func TestEndsOfInt64(t *testing.T) {
 	n := &daemonset.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: planner.Amounts{10}, Before: []planner.Amounts{{most}, {most}}}
 	ask := &daemonset.Ask{Ask: &planner.Ask{Request: planner.Amounts{most}}}
 	for range 3 {
-		if d := daemonset.Plan(n, ask, daemonset.Params{}); d.Outcome != daemonset.NoHold {
-			t.Fatal(d)
-		}
+		expect.Same(t, "outcome", daemonset.NoHold, daemonset.Plan(n, ask, daemonset.Params{}).Outcome)
 		n.Pods = append(n.Pods, daemonset.Pod{Pod: &planner.Pod{UID: "p", Request: planner.Amounts{most}, Priority: 1}})
 	}
 }
@@ -220,47 +216,22 @@ var mutants = []struct {
 	least   int
 	judged  bool
 }{
-	{"bricks", 40, false}, // D1
-	{"max", 20, true},     // D2
-	{"never", 20, true},
-	{"delay", 20, true},    // D3
-	{"priority", 40, true}, // D4
-	{"equal priority", 40, false},
-	{string(planner.RuleDaemonSet), 20, true},
-	{string(planner.RuleStatic), 20, true},
-	{string(planner.RuleBinding), 20, true},
-	{string(planner.RuleLeaving), 20, true},
-	{string(planner.RuleTooSlow), 5, true},
-	{"foreign", 40, true},
-	{"peer", 40, false},
-	{"foreign last", 20, false},
-	{"classes", 40, false}, // D5
-	{"class order", 20, false},
-	{"both", 10, false},
-	{"both last", 10, false},
-	{"priority order", 40, false},
-	{"slow", 40, false},
-	{"share", 40, false},
-	{"at most all", 20, false},
-	{"age", 20, false},
-	{"budgets", 10, false},
-	{"cumulative", 2, false},
-	{"once", 2, false}, // a pod of two budgets
-	{"uid", 20, false},
-	{"deviation", 40, true}, // D6
-	{"nearest", 20, false},
-	{"yardstick", 20, true},
-	{"drop", 40, true},
-	{"drop order", 40, false},
-	{"max victims", 40, true},
-	{"fallback", 40, false},
-	{"order of selections", 40, false},
-	{"one first", 10, false},
-	{"goes on", 10, false},
-	{"filters", 40, false},
-	{"free", 40, true}, // D7
-	{"leaving", 20, true},
-	{"holders", 40, true},
+	// D1 to D3
+	{"bricks", 40, false}, {"max", 20, true}, {"never", 20, true}, {"delay", 20, true},
+	// D4
+	{"priority", 40, true}, {"equal priority", 40, false}, {"foreign", 40, true}, {"peer", 40, false}, {"foreign last", 20, false},
+	{string(planner.RuleDaemonSet), 20, true}, {string(planner.RuleStatic), 20, true}, {string(planner.RuleBinding), 20, true},
+	{string(planner.RuleLeaving), 20, true}, {string(planner.RuleTooSlow), 5, true},
+	// D5; once is about a pod of two budgets
+	{"classes", 40, false}, {"class order", 20, false}, {"both", 10, false}, {"both last", 10, false}, {"priority order", 40, false},
+	{"slow", 40, false}, {"share", 40, false}, {"at most all", 20, false}, {"age", 20, false}, {"budgets", 10, false},
+	{"cumulative", 2, false}, {"once", 2, false}, {"uid", 20, false},
+	// D6
+	{"deviation", 40, true}, {"nearest", 20, false}, {"yardstick", 20, true}, {"drop", 40, true}, {"drop order", 40, false},
+	{"max victims", 40, true}, {"fallback", 40, false}, {"order of selections", 40, false}, {"one first", 10, false},
+	{"goes on", 10, false}, {"filters", 40, false},
+	// D7
+	{"free", 40, true}, {"leaving", 20, true}, {"holders", 40, true},
 }
 
 func TestPlantedBugsAreNoticed(t *testing.T) {
@@ -305,14 +276,9 @@ func TestChanceIsNoticed(t *testing.T) {
 		}
 		plan := func(m *model, chance *rand.Rand) (*daemonset.Node, daemonset.Decision, daemonset.Params) {
 			n, ask, p := m.input(chance)
-			if chance == nil {
-				return n, newOracle(m).decision(ask, want), p
-			}
-			return n, newOracle(m).decision(ask, first), p
+			return n, newOracle(m).decision(ask, map[bool]verdict{true: want, false: first}[chance == nil]), p
 		}
-		if err := check(m, plan, seed); err == nil || !strings.Contains(err.Error(), "another order") {
-			t.Fatalf("generate(%d, 8): %v", seed, err)
-		}
+		expect.Fails(t, check(m, plan, seed), "another order")
 		return
 	}
 	t.Fatal("no node has two equally harmful pods")

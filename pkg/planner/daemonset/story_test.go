@@ -61,9 +61,7 @@ func TestStoriesNoticeAWrongPlanner(t *testing.T) {
 		out += expect.Get(s.command(d))(t)
 		return d.Expected
 	})
-	if !strings.Contains(out, "!! victims") {
-		t.Fatal(out)
-	}
+	expect.Says(t, out, "!! victims")
 }
 
 // types are the resource types of all scenarios.
@@ -257,9 +255,8 @@ func (s *story) step(what, name string) error {
 	case "place":
 		a := s.asks[name]
 		a.place.holders = slices.DeleteFunc(a.place.holders, func(b *asker) bool { return a == b })
-		a.place.pods = append(a.place.pods, &mpod{
-			uid: name, request: a.request, priority: a.priority, protection: planner.DaemonSet,
-		})
+		placed := &mpod{uid: name, request: a.request, priority: a.priority, protection: planner.DaemonSet}
+		a.place.pods = append(a.place.pods, placed)
 	default:
 		return fmt.Errorf("what is %q", what)
 	}

@@ -223,15 +223,10 @@ func TestPodGroupsAreFollowed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	client := fake.NewSimpleClientset(podGroup("there", 3)) // its successor lacks the schema of PodGroups
 	l := &listener{}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		run(ctx, client, l, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	}()
-	defer func() {
-		stop()
-		<-ended
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx, client, l, clocktesting.NewFakePassiveClock(time.Unix(0, 0))) })
+	defer running.Wait()
+	defer stop()
 	l.awaitTold(t, "ns/there 3")
 	groups := client.SchedulingV1alpha1().PodGroups("ns")
 	expect.Get(groups.Create(ctx, podGroup("new", 2), metav1.CreateOptions{}))(t)

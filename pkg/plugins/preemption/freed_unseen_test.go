@@ -1,6 +1,7 @@
 package preemption_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -74,13 +75,10 @@ func TestShrunkPod(t *testing.T) {
 		now := running("v1", "", before)
 		cl.store.Delete(now.UID, cl.now)
 		cl.store.Upsert(cl.translate(now), cl.now)
-		if v := cl.store.Assume(now.UID, "n1", store.NoSnapshot, cl.now); !v.OK() {
-			t.Fatal(v)
-		}
+		v := cl.store.Assume(now.UID, "n1", store.NoSnapshot, cl.now)
+		expect.That(t, v.OK(), "it may not have the node: %v", v)
 		cl.store.Upsert(cl.translate(running("v1", "n1", 100)), cl.now)
-		if got := cl.store.FreedPods(cl.now); len(got) != 1 {
-			t.Fatalf("requested %d and then 100: %v", before, got)
-		}
+		expect.Same(t, fmt.Sprintf("pods that requested %d and then 100", before), 1, len(cl.store.FreedPods(cl.now)))
 		cl.store.Tick(cl.now)
 		cl.wantTried(t, want)
 	}

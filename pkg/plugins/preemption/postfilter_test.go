@@ -168,17 +168,15 @@ func TestPodsInPermit(t *testing.T) {
 		c, v := newCluster(t, twoQueues, nodeList{node("n1", 200)}, nil), ofB("v", 200)
 		c.store.Upsert(c.translate(v), c.now)
 		c.store.Gate(v.UID, c.now)
-		if verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now); !verdict.OK() {
-			t.Fatal(verdict.Reason)
-		}
+		verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now)
+		expect.That(t, verdict.OK(), "it may not have the node: %v", verdict.Reason)
 		c.onSnapshot(t, v)
 		if !waits {
 			c.answers(t, plugintest.Pod("asker", 200), "", "PreemptionRefused")
 			continue
 		}
-		if status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1"); !status.IsWait() {
-			t.Fatal(status)
-		}
+		status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1")
+		expect.That(t, status.IsWait(), "it does not wait: %v", status)
 		c.answers(t, plugintest.Pod("asker", 200), "n1", "", "v")
 	}
 }

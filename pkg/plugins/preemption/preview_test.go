@@ -65,11 +65,6 @@ func previewCluster(tb testing.TB, more ...frameworkruntime.Option) (*cluster, *
 	for _, n := range ns {
 		expect.OK(tb, c.SharedInformerFactory().Core().V1().Nodes().Informer().GetIndexer().Add(n))
 	}
-	return c, c.previewer(tb)
-}
-
-func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
-	tb.Helper()
 	cfg := &schedulerconfig.KubeSchedulerConfiguration{Profiles: []schedulerconfig.KubeSchedulerProfile{
 		{SchedulerName: plugintest.Profile, PluginConfig: defaults.PluginConfigsV1},
 	}}
@@ -80,7 +75,7 @@ func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
 		_, readable := shared.PriorityClass("")
 		return readable
 	})
-	return pv
+	return c, pv
 }
 
 // assumed is the part of the scheduler's cache that previews read: the nodes of pods, by

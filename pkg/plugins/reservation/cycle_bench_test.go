@@ -29,7 +29,7 @@ const (
 	benchBatch  = 1000 // pods in the scheduler's queue
 )
 
-// department returns parents of 50 leaves each; every level has quotas.
+// benchDocument has parents of 50 leaves each; every level has quotas.
 func benchDocument() string {
 	var y strings.Builder
 	y.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")

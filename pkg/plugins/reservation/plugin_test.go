@@ -72,7 +72,6 @@ func (s *fixture) permit(t *testing.T, pod *corev1.Pod) *fwk.Status {
 }
 
 func (s *fixture) unreserve(t *testing.T, pod *corev1.Pod) {
-	t.Helper()
 	s.Unreserve(t.Context(), framework.NewCycleState(), pod, "n1")
 }
 
