@@ -433,6 +433,7 @@ func TestWrongFollowersAreFound(t *testing.T) {
 			found = append(found, z.live(t, planted{failed: test.failed, loaded: test.loaded})...)
 		}
 		others := slices.ContainsFunc(found, func(s string) bool { return !strings.Contains(s, test.want) })
-		expect.That(t, (test.want == "") == (len(found) == 0) && !others, "%s: found %q, want %q", test.name, found, test.want)
+		expect.That(t, (test.want == "") == (len(found) == 0) && !others,
+			"%s: found %q, want %q", test.name, found, test.want)
 	}
 }

@@ -269,8 +269,7 @@ func newStage(t *testing.T) *stage {
 }
 
 // wrote lists the namespaces and notes of all events, without the remedies.
-func (s *stage) wrote() []string {
-	var out []string
+func (s *stage) wrote() (out []string) {
 	for _, e := range s.handle.Events() {
 		e = strings.TrimPrefix(e, "yunikorn: Namespace /")
 		about, note, _ := strings.Cut(e, " Warning NamespaceAnnotationInvalid Ignore: ")

@@ -160,8 +160,7 @@ func waysToGo(name string) map[string]func(*cluster) {
 }
 
 // gone lists those of the initial pods that are deleted or terminating.
-func (c *cluster) gone() []string {
-	var out []string
+func (c *cluster) gone() (out []string) {
 	for _, n := range c.names {
 		if p := c.get(n); p == nil || p.DeletionTimestamp != nil {
 			out = append(out, n)
@@ -217,8 +216,7 @@ func (c *cluster) forget() {
 }
 
 // story returns the calls that were made, without lookups.
-func (c *cluster) story() []string {
-	var out []string
+func (c *cluster) story() (out []string) {
 	for _, made := range c.made() {
 		if made.verb != "get" {
 			out = append(out, made.String())

@@ -184,8 +184,7 @@ func deleteFor(asker string, chosen ...string) output.Work {
 	return output.Work{Ref: refOf(asker), Kind: output.WorkDeleteVictims, Hold: h}
 }
 
-func victimsOf(asker string, names ...string) []output.Victim {
-	var out []output.Victim
+func victimsOf(asker string, names ...string) (out []output.Victim) {
 	for _, n := range names {
 		out = append(out, output.Victim{Ref: refOf(n), Node: "n1", Queue: "root.b", Note: "goes for ns/" + asker})
 	}

@@ -33,8 +33,7 @@ func (o *office) expectTaintsAfter(t *testing.T, d time.Duration, want ...string
 }
 
 // writes returns the calls that changed a node or failed to.
-func (o *office) writes() []string {
-	var out []string
+func (o *office) writes() (out []string) {
 	for _, c := range o.cluster.made() {
 		if writesNode(c) {
 			out = append(out, c.String())

@@ -90,8 +90,7 @@ func (o *oracle) better(best *choice, node int, set []int, freed []int64) *choic
 
 // mayGo returns the pods that may be preempted if the asker runs on a node, and counts
 // the rules that forbid the others.
-func (o *oracle) mayGo(node int, s []bool) []int {
-	var may []int
+func (o *oracle) mayGo(node int, s []bool) (may []int) {
 	here := 0
 	for i, p := range o.pods {
 		rule := o.forbids(i, node, s)
@@ -138,8 +137,7 @@ func (o *oracle) subsets(node int, of []int, f func(set uint, freed []int64) boo
 }
 
 // members lists the pods of a subset.
-func members(of []int, set uint) []int {
-	var out []int
+func members(of []int, set uint) (out []int) {
 	for i, pod := range of {
 		if set>>i&1 == 1 {
 			out = append(out, pod)

@@ -264,7 +264,8 @@ func TestFitsAffinity(t *testing.T) {
 	f := &filters{stay: []string{"v1"}}
 	d := f.plan(m, 0)
 	// Arithmetic chooses v1, the younger; without all pods, the filters fail as well.
-	expect.That(t, d.Outcome == planner.Refuse && d.Stopped == planner.RuleFilters && f.calls == 2, "%s after %d calls", d, f.calls)
+	expect.That(t, d.Outcome == planner.Refuse && d.Stopped == planner.RuleFilters && f.calls == 2,
+		"%s after %d calls", d, f.calls)
 	f = &filters{stay: []string{"v0"}}
 	expect.Same(t, "victims", []string{"v1"}, uids(f.plan(m, 0)))
 }

@@ -83,8 +83,7 @@ type mmember struct {
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // chain returns a queue and its ancestors up to root.
-func (m *model) chain(q int) []int {
-	var out []int
+func (m *model) chain(q int) (out []int) {
 	for ; q >= 0; q = m.queues[q].parent {
 		out = append(out, q)
 	}

@@ -46,8 +46,7 @@ func (o *oracle) numbers(d *planner.Decision, node int, set []int) {
 	byPlace(d.Changes)
 }
 
-func (o *oracle) excesses(taken [][]int64) []planner.Excess {
-	var out []planner.Excess
+func (o *oracle) excesses(taken [][]int64) (out []planner.Excess) {
 	overs := newOracle(o.model).overs // without planted bugs
 	for _, q := range o.path {
 		for t, name := range o.types {
@@ -235,8 +234,7 @@ func (o *oracle) open(f func(i, node int, s []bool)) {
 	}
 }
 
-func (o *oracle) stoppedByLaw4() []planner.Change {
-	var out []planner.Change
+func (o *oracle) stoppedByLaw4() (out []planner.Change) {
 	o.open(func(i, _ int, s []bool) {
 		_, askSide, _ := o.split(o.pods[i].queue)
 		if o.mayAsk(askSide, s) {
@@ -256,8 +254,7 @@ func (o *oracle) stoppedByLaw4() []planner.Change {
 	return slices.Compact(out)
 }
 
-func (o *oracle) stoppedByLaw5() []planner.Change {
-	var out []planner.Change
+func (o *oracle) stoppedByLaw5() (out []planner.Change) {
 	o.open(func(i, _ int, s []bool) {
 		victimSide, askSide, _ := o.split(o.pods[i].queue)
 		if !o.mayAsk(askSide, s) {

@@ -315,8 +315,7 @@ func (o *oracle) mayAsk(askSide []int, s []bool) bool {
 
 // groupRequests returns the requests of a type by the asker and by each pod below a queue that
 // starts with it, for those that request it.
-func (o *oracle) groupRequests(q, t int) []int64 {
-	var out []int64
+func (o *oracle) groupRequests(q, t int) (out []int64) {
 	if o.ask.request[t] > 0 {
 		out = append(out, o.ask.request[t])
 	}

@@ -111,8 +111,7 @@ func (o *oracle) forbids(i int) planner.Rule {
 	return ""
 }
 
-func (o *oracle) candidates() []int {
-	var out []int
+func (o *oracle) candidates() (out []int) {
 	for i := range o.pods {
 		if o.forbids(i) == "" {
 			out = append(out, i)
@@ -210,8 +209,7 @@ func (o *oracle) rank(i int) int {
 }
 
 // sequence takes the least harmful pod, and repeats with the rest.
-func (o *oracle) sequence() []int {
-	var out []int
+func (o *oracle) sequence() (out []int) {
 	rest, consumed := o.candidates(), make([]int64, len(o.budgets))
 	for len(rest) > 0 {
 		next := slices.MinFunc(rest, func(i, j int) int { return cmp.Or(cmp.Compare(o.rank(i), o.rank(j)), o.compare(i, j, consumed)) })
@@ -260,8 +258,7 @@ func (o *oracle) near(p *mpod) bool {
 }
 
 // single is D6: one victim.
-func (o *oracle) single() []int {
-	var fit []int
+func (o *oracle) single() (fit []int) {
 	for _, i := range o.candidates() {
 		if o.enough([]int{i}) && (o.near(o.pods[i]) || !o.short()) {
 			fit = append(fit, i)

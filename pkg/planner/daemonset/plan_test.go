@@ -107,7 +107,8 @@ func TestNeverEndsIt(t *testing.T) {
 		calls++
 		return planner.Never
 	}})
-	expect.That(t, d.Outcome == daemonset.NoHold && d.Stopped == planner.RuleFilters && calls == 2, "%s after %d calls", d, calls)
+	expect.That(t, d.Outcome == daemonset.NoHold && d.Stopped == planner.RuleFilters && calls == 2,
+		"%s after %d calls", d, calls)
 }
 
 // TestEndsOfInt64: extreme amounts saturate, and do not appear as free capacity.
@@ -219,17 +220,18 @@ var mutants = []struct {
 	// D1 to D3
 	{"bricks", 40, false}, {"max", 20, true}, {"never", 20, true}, {"delay", 20, true},
 	// D4
-	{"priority", 40, true}, {"equal priority", 40, false}, {"foreign", 40, true}, {"peer", 40, false}, {"foreign last", 20, false},
-	{string(planner.RuleDaemonSet), 20, true}, {string(planner.RuleStatic), 20, true}, {string(planner.RuleBinding), 20, true},
-	{string(planner.RuleLeaving), 20, true}, {string(planner.RuleTooSlow), 5, true},
+	{"priority", 40, true}, {"equal priority", 40, false},
+	{string(planner.RuleDaemonSet), 20, true}, {string(planner.RuleStatic), 20, true},
+	{string(planner.RuleBinding), 20, true}, {string(planner.RuleLeaving), 20, true},
+	{string(planner.RuleTooSlow), 5, true}, {"foreign", 40, true}, {"peer", 40, false}, {"foreign last", 20, false},
 	// D5; once is about a pod of two budgets
-	{"classes", 40, false}, {"class order", 20, false}, {"both", 10, false}, {"both last", 10, false}, {"priority order", 40, false},
-	{"slow", 40, false}, {"share", 40, false}, {"at most all", 20, false}, {"age", 20, false}, {"budgets", 10, false},
-	{"cumulative", 2, false}, {"once", 2, false}, {"uid", 20, false},
+	{"classes", 40, false}, {"class order", 20, false}, {"both", 10, false}, {"both last", 10, false},
+	{"priority order", 40, false}, {"slow", 40, false}, {"share", 40, false}, {"at most all", 20, false},
+	{"age", 20, false}, {"budgets", 10, false}, {"cumulative", 2, false}, {"once", 2, false}, {"uid", 20, false},
 	// D6
-	{"deviation", 40, true}, {"nearest", 20, false}, {"yardstick", 20, true}, {"drop", 40, true}, {"drop order", 40, false},
-	{"max victims", 40, true}, {"fallback", 40, false}, {"order of selections", 40, false}, {"one first", 10, false},
-	{"goes on", 10, false}, {"filters", 40, false},
+	{"deviation", 40, true}, {"nearest", 20, false}, {"yardstick", 20, true}, {"drop", 40, true},
+	{"drop order", 40, false}, {"max victims", 40, true}, {"fallback", 40, false},
+	{"order of selections", 40, false}, {"one first", 10, false}, {"goes on", 10, false}, {"filters", 40, false},
 	// D7
 	{"free", 40, true}, {"leaving", 20, true}, {"holders", 40, true},
 }

@@ -133,7 +133,8 @@ func TestPermit(t *testing.T) {
 			h.pods = []*atWait{sibling, stranger}
 			status, wait := pl.Permit(t.Context(), nil, pod, "node")
 			timeout := map[bool]time.Duration{true: theirTimeout, false: defaultWait}[test.says.IsWait()]
-			expect.That(t, status.Code() == test.want && (!status.IsWait() || wait == timeout), "%v, waits %v; want %v", status, wait, test.want)
+			expect.That(t, status.Code() == test.want && (!status.IsWait() || wait == timeout),
+				"%v, waits %v; want %v", status, wait, test.want)
 			expect.That(t, slices.Equal(sibling.let, slices.Repeat([]string{Name}, test.let)) && len(stranger.let) == 0,
 				"let go: sibling by %v, stranger by %v", sibling.let, stranger.let)
 		})

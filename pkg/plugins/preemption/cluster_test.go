@@ -290,8 +290,7 @@ func (c *cluster) says(t *testing.T, got *fwk.Status, code fwk.Code, text string
 
 // chosen lists the names of the victims that the executor gets for the first time. A
 // process that becomes leader gets all of them again.
-func (c *cluster) chosen() []string {
-	var out []string
+func (c *cluster) chosen() (out []string) {
 	for _, w := range c.store.TakeWork() {
 		if w.Kind != output.WorkDeleteVictims || c.told[w.Hold.Decision] {
 			continue

@@ -114,8 +114,7 @@ func TestPodsRejectedByCoschedulingAreDeferred(t *testing.T) {
 			statuses := framework.NewDefaultNodeToStatus()
 			statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "not now").WithPlugin(plugin))
 			_, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), framework.NewCycleState(), asker, statuses)
-			expect.That(t, status.Code() == fwk.Unschedulable,
-				"status %v: the other plugins have to hear of it", status)
+			expect.That(t, status.Code() == fwk.Unschedulable, "%v: other plugins have to hear of it", status)
 			expect.Same(t, "chosen", []string(nil), c.chosen())
 			expect.Same(t, "why the pod waits", want, c.store.Explain(asker.UID).Code)
 			c.store.Tick(c.now.Add(2 * time.Second)) // its back-off is a second

@@ -129,8 +129,7 @@ func TestAnotherPluginRefusesTheDaemonSetPod(t *testing.T) {
 			wantRefused := func() {
 				t.Helper()
 				c.answers(t, refused, "", "RoomImpossible")
-				expect.That(t, !c.store.Holds().Held() && !c.store.AnyNodeBound(),
-					"%dm: the node is kept free", milliCPU)
+				expect.That(t, !c.store.Holds().Held() && !c.store.AnyNodeBound(), "%dm: the node is kept", milliCPU)
 			}
 			wantRefused()
 			if milliCPU == 50 {

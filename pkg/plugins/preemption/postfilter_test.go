@@ -84,10 +84,12 @@ func TestTheRealFiltersJudge(t *testing.T) {
 		{"a taint", nodeList{bad, n2}, podList{large, running("v2", "n2", 200)}, queued(), "n2", ""},
 		{"the only node, a port", nodeList{n1}, podList{v1, port}, withPort(agent(), 80), "n1", ""},
 		{"the only node, room and a port", nodeList{full}, podList{v1, port}, withPort(agent(), 80), "n1", ""},
-		{"the only node, the port of a pod that may not go", nodeList{n1}, podList{urgent}, withPort(agent(), 80), "", "RoomImpossible"},
+		{"the only node, the port of a pod that may not go", nodeList{n1}, podList{urgent},
+			withPort(agent(), 80), "", "RoomImpossible"},
 		{"the only node, a volume", nodeList{n1}, podList{v1, disk}, withDisk(agent()), "n1", ""},
 		{"the only node, a taint", nodeList{bad}, podList{large}, agent(), "", "RoomImpossible"},
-		{"the only node, a pod of higher priority", nodeList{node("n1", 100)}, podList{urgent}, agent(), "", "higher priority than the asker's: 1"},
+		{"the only node, a pod of higher priority", nodeList{node("n1", 100)}, podList{urgent},
+			agent(), "", "higher priority than the asker's: 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cl := newCluster(t, twoQueues, c.nodes, c.pods)
@@ -175,8 +177,9 @@ func TestPodsInPermit(t *testing.T) {
 			c.answers(t, plugintest.Pod("asker", 200), "", "PreemptionRefused")
 			continue
 		}
-		status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1")
-		expect.That(t, status.IsWait(), "it does not wait: %v", status)
+		if status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1"); !status.IsWait() {
+			t.Fatal(status)
+		}
 		c.answers(t, plugintest.Pod("asker", 200), "n1", "", "v")
 	}
 }

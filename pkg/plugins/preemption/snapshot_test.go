@@ -55,8 +55,7 @@ func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer
 }
 
 // variedPods are on three nodes: with requests, ports, claims, and affinity terms.
-func variedPods() []*corev1.Pod {
-	var out []*corev1.Pod
+func variedPods() (out []*corev1.Pod) {
 	for i := range 30 {
 		p := plugintest.On(plugintest.Pod(fmt.Sprint("p", i), int64(100*i)), fmt.Sprint("n", i%3))
 		if i%5 == 0 {
@@ -140,7 +139,8 @@ func TestInfosAreKept(t *testing.T) {
 	expect.That(t, before["uid-p6"] != nil && before["uid-p6"] == after["uid-p6"],
 		"the infos of a pod that did not change are made again")
 	got := after["uid-p7"].CalculateResource().Resource.GetMilliCPU()
-	expect.That(t, got == 5000 && before["uid-p7"] != after["uid-p7"], "resized to 5 cores, the pod has %d milli-CPU", got)
+	expect.That(t, got == 5000 && before["uid-p7"] != after["uid-p7"],
+		"resized to 5 cores, the pod has %d milli-CPU", got)
 	expect.That(t, before["uid-p8"] != nil && after["uid-p8"] == nil && after["waits"] == nil && after["uid-p9"] == nil,
 		"kept are infos of pods that are gone, ended, or bound in memory only")
 	info, _ := s.snapshot.Get("n3")

@@ -171,7 +171,8 @@ func TestLessIsAStrictTotalOrder(t *testing.T) {
 		return cmp.Or(cmp.Compare(priority(a), priority(b)), a.GetTimestamp().Compare(b.GetTimestamp())) < 0
 	}
 	leavesTies := (&upstream.PrioritySort{}).Less
-	expect.Law(t, rapid.SliceOfN(infos, 3, 3), lawOfOrder(l), lawOfOrder(leavesTies), lawOfOrder(notStrict), lawOfOrder(twoClocks))
+	expect.Law(t, rapid.SliceOfN(infos, 3, 3), lawOfOrder(l),
+		lawOfOrder(leavesTies), lawOfOrder(notStrict), lawOfOrder(twoClocks))
 }
 
 // strangers are pods of no queue: pairs at different times.
