@@ -13,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -228,24 +227,16 @@ type city struct {
 func (c city) snapshot(tb testing.TB) (*planner.Snapshot, *planner.Ask) {
 	tb.Helper()
 	chance := rand.New(rand.NewPCG(1, 2))
-	v := view{}
-	add := func(parent queues.ID, name string) queues.ID {
-		s := &queues.Settings{Name: name, Path: name, Parent: parent, Managed: true, Policies: config.DefaultPolicies()}
-		if parent != queues.NoQueue {
-			s.Path = v[parent].Path + "." + name
-		}
-		id := queues.ID(len(v))
-		v[id] = &queues.Queue{ID: id, Settings: s}
-		return id
-	}
-	add(queues.NoQueue, "root")
+	m := &model{}
+	m.addQueue(-1, "root")
 	var leaves []queues.ID
 	for i := range 20 {
-		p := add(0, fmt.Sprintf("q%02d", i))
+		p := m.addQueue(0, fmt.Sprintf("q%02d", i))
 		for j := range 10 {
-			leaves = append(leaves, add(p, fmt.Sprintf("l%d", j)))
+			leaves = append(leaves, queues.ID(m.addQueue(p, fmt.Sprintf("l%d", j))))
 		}
 	}
+	v := m.view(upTo(len(m.queues)))
 	snapshot := &planner.Snapshot{Types: []string{resources.CPU, resources.Memory, resources.Pods}, Queues: v, Budgets: make([]int64, 50)}
 	used := map[queues.ID]planner.Amounts{}
 	for i := range c.nodes {
