@@ -39,18 +39,19 @@ func TestVersion(t *testing.T) {
 	expect.That(t, strings.HasPrefix(stdout, "Paddock ") && strings.Contains(stdout, "\nKubernetes v"), "got %q", stdout)
 }
 
-func TestNoArguments(t *testing.T) {
-	_, stderr, err := command(t, "start")
-	expect.That(t, err != nil, "it ends well")
-	expect.Says(t, stderr, `unknown command "start"`)
-}
-
-// A setting that does not exist ends the process and is named.
-func TestUnknownSetting(t *testing.T) {
+// A command or a setting that does not exist ends the process and is named.
+func TestUnknownWordsAreNamed(t *testing.T) {
 	bad := bytes.ReplaceAll(manifests.SecondScheduler, []byte("managedProfiles"), []byte("managedProfile"))
-	_, stderr, err := command(t, "--master=http://127.0.0.1:1", "--secure-port=0", "--config="+configFile(t, bad))
-	expect.That(t, err != nil, "it ends well")
-	expect.Says(t, stderr, `decoding args for plugin QueueSort: strict decoding error: unknown field \"managedProfile\"`)
+	for says, args := range map[string][]string{
+		`unknown command "start"`: {"start"},
+		`decoding args for plugin QueueSort: strict decoding error: unknown field \"managedProfile\"`: {
+			"--master=http://127.0.0.1:1", "--secure-port=0", "--config=" + configFile(t, bad),
+		},
+	} {
+		_, stderr, err := command(t, args...)
+		expect.That(t, err != nil, "it ends well")
+		expect.Says(t, stderr, says)
+	}
 }
 
 // What --write-config-to writes is complete and means the same when read again.

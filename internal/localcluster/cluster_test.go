@@ -45,19 +45,13 @@ func (c *Cluster) child(t *testing.T, name, role string) *Process {
 
 func TestStopEndsAllInReverseOrder(t *testing.T) {
 	c := testCluster(t)
-	var processes []*Process
-	for _, name := range []string{"first", "second", "third"} {
-		processes = append(processes, c.child(t, name, "polite"))
-	}
 	ended := make(chan string, 3)
-	for _, p := range processes {
+	for _, name := range []string{"first", "second", "third"} {
+		p := c.child(t, name, "polite")
 		go func() { <-p.done; ended <- p.name }()
 	}
 	expect.OK(t, c.Stop())
-	var order []string
-	for range processes {
-		order = append(order, <-ended)
-	}
+	order := []string{<-ended, <-ended, <-ended}
 	// The listeners above may be late, but the first process ends long before the last.
 	expect.That(t, order[0] != "first" && len(slices.Compact(slices.Sorted(slices.Values(order)))) == 3,
 		"ended in the order %v", order)
@@ -122,17 +116,11 @@ func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
 		}
 		return n
 	}
-	for i, test := range []struct {
-		node *corev1.Node
-		want bool
-	}{
-		{node(corev1.ConditionTrue), true},
-		{node(corev1.ConditionTrue, "example.com/dedicated"), true},
-		{node(corev1.ConditionFalse), false},
-		{node(corev1.ConditionTrue, corev1.TaintNodeNotReady), false},
-		{&corev1.Node{}, false},
+	for n, want := range map[*corev1.Node]bool{
+		node(corev1.ConditionTrue): true, node(corev1.ConditionTrue, "example.com/dedicated"): true, {}: false,
+		node(corev1.ConditionFalse): false, node(corev1.ConditionTrue, corev1.TaintNodeNotReady): false,
 	} {
-		expect.Same(t, fmt.Sprintf("node %d is usable", i), test.want, nodeUsable(test.node))
+		expect.Same(t, fmt.Sprint("usable is a node with ", n.Status.Conditions, n.Spec.Taints), want, nodeUsable(n))
 	}
 	c := testCluster(t)
 	makeReady(c, "node-0001")
