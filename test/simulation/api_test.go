@@ -38,7 +38,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 )
 
-// object is any API object.
 type object interface {
 	metav1.Object
 	kruntime.Object
@@ -72,7 +71,6 @@ type apiServer struct {
 	boundAt   map[types.UID]int64 // the version at which a pod got its node
 }
 
-// kind is the objects of one kind.
 type kind struct {
 	resource  schema.GroupResource
 	objects   map[types.NamespacedName]object
@@ -163,7 +161,6 @@ func (a *apiServer) note(k *kind, h happened) {
 	a.wake()
 }
 
-// wake makes all streams look again.
 func (a *apiServer) wake() {
 	close(a.more)
 	a.more = make(chan struct{})
@@ -223,10 +220,7 @@ func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (kruntime.O
 // seen turns a change into the event that a watch with a selector shows. The second value
 // is false if the watch shows none.
 func (h happened) seen(namespace, fieldSelector string) (watch.Event, bool) {
-	o := h.new
-	if o == nil {
-		o = h.old
-	}
+	o := cmp.Or[object](h.new, h.old)
 	if namespace != "" && o.GetNamespace() != namespace {
 		return watch.Event{}, false
 	}
@@ -237,10 +231,8 @@ func (h happened) seen(namespace, fieldSelector string) (watch.Event, bool) {
 		return watch.Event{Type: watch.Modified, Object: h.new}, true
 	case after:
 		return watch.Event{Type: watch.Added, Object: h.new}, true
-	case before && h.new == nil:
-		return watch.Event{Type: watch.Deleted, Object: h.old}, true
-	case before: // it does not match any more; it is shown with the current version
-		return watch.Event{Type: watch.Deleted, Object: h.new}, true
+	case before: // one that does not match any more is shown with the current version
+		return watch.Event{Type: watch.Deleted, Object: o}, true
 	}
 	return watch.Event{}, false
 }
@@ -344,7 +336,6 @@ func (a *apiServer) surprised(in *instance, what string, since int64) bool {
 	return false
 }
 
-// stream is one watch of one scheduler.
 type stream struct {
 	of                       *instance
 	kind                     *kind
@@ -360,7 +351,6 @@ type stream struct {
 	last             *watch.Event
 }
 
-// watch opens a stream from a version.
 func (a *apiServer) watch(of *instance, k *kind, namespace string, o metav1.ListOptions) (watch.Interface, error) {
 	defer holding(&a.mu)()
 	from := a.rv
@@ -386,7 +376,9 @@ func (a *apiServer) watch(of *instance, k *kind, namespace string, o metav1.List
 // serve feeds a stream until it is cut or its listener is gone.
 func (a *apiServer) serve(s *stream) {
 	defer close(s.out)
-	defer a.forget(s)
+	defer a.locked(func() {
+		a.streams = slices.DeleteFunc(a.streams, func(o *stream) bool { return o == s })
+	})
 	for {
 		event, ok, more := a.nextOf(s)
 		if more == nil {
@@ -432,11 +424,6 @@ func (a *apiServer) nextOf(s *stream) (event watch.Event, ok bool, more chan str
 	}
 	s.told = a.rv
 	return event, false, a.more
-}
-
-func (a *apiServer) forget(s *stream) {
-	defer holding(&a.mu)()
-	a.streams = slices.DeleteFunc(a.streams, func(o *stream) bool { return o == s })
 }
 
 // knows returns the version up to which a scheduler has seen a kind in all its watches of it. It is 0
@@ -555,7 +542,6 @@ type transport struct{ in *instance }
 
 var podGroupsPath = "/apis/" + v1alpha1.SchemeGroupVersion.String()
 
-// RoundTrip answers the requests of PodGroup clients.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	switch {

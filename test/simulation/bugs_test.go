@@ -42,7 +42,6 @@ const (
 	roomless = "makes pods go .*: node .* then has|which has no room there whichever pods go"
 )
 
-// The bugs that show in a history.
 var (
 	bugHoldLeaks    = plant("the end of a hold is not written", "it says that it holds a node")
 	bugLawBroken    = plant("a DaemonSet takes a pod that is no victim", "D4: .* (has priority|may not go)")
@@ -218,7 +217,6 @@ func (w *interceptor) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 	return p, true
 }
 
-// deleteWrongly tells whether a planted bug drops the deletion of a pod.
 func (w *interceptor) deleteWrongly() bool {
 	w.count++
 	switch w.in.sim.bug {
@@ -249,7 +247,6 @@ func (w *interceptor) forgetWrongly(waited map[types.UID]bool) (remember func())
 	}
 }
 
-// commitWrongly adds a pod to the victims of a hold.
 func (w *interceptor) commitWrongly(asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) []output.Victim {
 	if len(going) == 0 {
 		return going
@@ -301,7 +298,6 @@ func (w *interceptor) temptedBy(m *mirrored, asker types.UID, going []output.Vic
 	}
 }
 
-// bindWrongly changes the node in a bind.
 func (s *simulation) bindWrongly(node string) string {
 	switch s.bug {
 	case bugWrongNode:
@@ -326,7 +322,6 @@ func (s *simulation) timeout(of types.NamespacedName) time.Duration {
 	return time.Duration(s.settings.timeout) * time.Second
 }
 
-// suit chooses settings in which a planted bug can show.
 func (s *simulation) suit() {
 	switch s.bug {
 	case bugUntainted, bugTaintStays:
@@ -398,7 +393,6 @@ func (s *simulation) sayAgain() {
 	_, _ = leader.client.CoreV1().Pods(of.Namespace).Patch(context.Background(), of.Name, types.StrategicMergePatchType, []byte(again), metav1.PatchOptions{}, "status")
 }
 
-// standStill takes a lock and the interceptor's lock in both orders.
 func (w *interceptor) standStill() {
 	if w.count++; w.count != 50 {
 		return
@@ -435,7 +429,6 @@ func (s *simulation) suited(d document) document {
 	return document{text: text, spec: spec}
 }
 
-// configureWrongly changes the configuration that processes read.
 func (s *simulation) configureWrongly(d document) string {
 	switch {
 	case s.bug == bugUnlimited:

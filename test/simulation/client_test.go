@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,7 +44,6 @@ func (c *client) PolicyV1() typedpolicyv1.PolicyV1Interface             { return
 func (c *client) SchedulingV1() typedschedulingv1.SchedulingV1Interface { return c.typed }
 func (c *client) AppsV1() typedappsv1.AppsV1Interface                   { return c.typed }
 
-// typed is the client of all groups.
 type typed struct {
 	typedcorev1.CoreV1Interface
 	typedpolicyv1.PolicyV1Interface
@@ -85,7 +83,6 @@ func (c typed) DaemonSets(namespace string) typedappsv1.DaemonSetInterface {
 	return &setClient{reader: reader[*appsv1.DaemonSetList]{c.in, c.in.api.sets, namespace}}
 }
 
-// reader lists and watches one kind.
 type reader[L any] struct {
 	in        *instance
 	kind      *kind
@@ -258,7 +255,9 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		return nil
 	})
 	if ours && errors.Is(err, errTooLarge) {
-		c.in.interceptor.noteRefused(deleted)
+		c.in.interceptor.mu.Lock()
+		c.in.interceptor.tooLarge[deleted.UID] = time.Now()
+		c.in.interceptor.mu.Unlock()
 		if c.in.sim.bug == bugTooLarge {
 			return apierrors.NewTooManyRequests("the request is too large", 1)
 		}
@@ -335,7 +334,6 @@ type statusPatch struct {
 	}
 }
 
-// merge applies a patch to the status of a pod.
 func merge(pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
 	var p statusPatch
 	in := json.NewDecoder(bytes.NewReader(patch))
@@ -351,24 +349,17 @@ func merge(pod *corev1.Pod, patch []byte) (*corev1.Pod, error) {
 		}
 	}
 	for _, raw := range p.Status.Conditions {
-		if err := mergeCondition(&out.Status, raw); err != nil {
+		var patched corev1.PodCondition
+		if err := json.Unmarshal(raw, &patched); err != nil {
+			return nil, err
+		}
+		if now := informer.Condition(out, patched.Type); now == nil {
+			out.Status.Conditions = append(out.Status.Conditions, patched)
+		} else if err := json.Unmarshal(raw, now); err != nil { // fields that the patch does not name stay
 			return nil, err
 		}
 	}
 	return out, nil
-}
-
-func mergeCondition(status *corev1.PodStatus, raw json.RawMessage) error {
-	var named struct{ Type corev1.PodConditionType }
-	if err := json.Unmarshal(raw, &named); err != nil {
-		return err
-	}
-	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == named.Type })
-	if i < 0 {
-		i = len(status.Conditions)
-		status.Conditions = append(status.Conditions, corev1.PodCondition{})
-	}
-	return json.Unmarshal(raw, &status.Conditions[i]) // fields that the patch does not name stay
 }
 
 var errDead = errors.New("connect: connection refused")

@@ -39,7 +39,6 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// instance is one process of the scheduler.
 type instance struct {
 	sim         *simulation
 	api         *apiServer
@@ -85,7 +84,6 @@ type cycle struct {
 	reserved map[string][]*corev1.Pod // the nominated pods of the other profile on each node
 }
 
-// launch starts a scheduler on the API server.
 func (s *simulation) launch() {
 	s.launched++
 	in := &instance{
@@ -237,7 +235,6 @@ func (in *instance) leads() bool {
 	return l.record != nil && l.record.HolderIdentity == in.name && time.Since(l.written) < leaseDuration
 }
 
-// registry returns our plugins, and the observers between them.
 func (in *instance) registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		queuesort.Name: watching(queuesort.New, func(p *queuesort.Plugin) fwk.Plugin {
@@ -314,12 +311,20 @@ func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 		p.in.interceptor.checkReserve(p.in.store().Holds(), pod, node)
 	}
 	p.in.checkFirst(pod, node)
-	p.in.interceptor.lodge(pod, node)
+	w := p.in.interceptor
+	defer holding(&w.mu)()
+	w.told++
+	if known := w.pods[pod.UID]; known.Node == "" {
+		w.lodged[pod.UID] = lodging{node, request(pod)}
+	}
 	return nil
 }
 
 func (p *probe) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
-	p.in.interceptor.moveOut(pod)
+	w := p.in.interceptor
+	defer holding(&w.mu)()
+	w.told++
+	delete(w.lodged, pod.UID)
 }
 
 // watchedReservation is the plugin that charges pods; it also calls the interceptor.

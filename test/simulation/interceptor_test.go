@@ -336,7 +336,6 @@ func (w *interceptor) mirror() []mirrored {
 	return out
 }
 
-// mayUse tells whether the holds let a pod use a node.
 func (w *interceptor) mayUse(holds *reservations.View, pod *corev1.Pod, node string) reservations.Pass {
 	return holds.MayUse(node, reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Group: objects.GroupOf(pod.Namespace, pod.Labels), Required: w.in.sim.onceRequired(pod.UID) == node})
 }

@@ -246,7 +246,6 @@ func (w *interceptor) snapshot(ask *objects.Pod, hold *reservations.Hold, going 
 	return snapshot, d, nil
 }
 
-// portrait is a snapshot that is being built.
 type portrait struct {
 	*interceptor
 	draft    *queues.Draft
@@ -331,8 +330,7 @@ func (w *interceptor) pendingPod(uid types.UID) (objects.Pod, bool) {
 
 // node returns a node as the asker finds it.
 func (p *portrait) node(name string, asker types.UID) *planner.Node {
-	n := &planner.Node{Name: name, Allocatable: amounts(p.nodes[name])}
-	free := p.nodes[name]
+	free, pods := p.nodes[name], []*planner.Pod(nil)
 	for _, m := range p.mirror() {
 		if m.Node != name {
 			continue
@@ -340,21 +338,17 @@ func (p *portrait) node(name string, asker types.UID) *planner.Node {
 		if !p.leaves(&m) || p.keepsRoom(&m) {
 			free = free.Sub(m.Request)
 		}
-		n.Pods = append(n.Pods, p.pod(&m))
+		pods = append(pods, p.pod(&m))
 	}
-	for i := range p.holds {
-		h := &p.holds[i]
-		if h.Node != name {
-			continue
-		}
-		if h.Asker == asker {
+	for _, h := range p.holds {
+		if h.Node == name && h.Asker == asker {
 			break // the holds after it get what it leaves
 		}
-		if _, pending := p.pendingPod(h.Asker); pending {
+		if _, pending := p.pendingPod(h.Asker); pending && h.Node == name {
 			free = free.Sub(h.Request)
 		}
 	}
-	return planner.NewNode(n.Name, n.Allocatable, amounts(free), n.Pods)
+	return planner.NewNode(name, amounts(p.nodes[name]), amounts(free), pods)
 }
 
 func (p *portrait) pod(m *mirrored) *planner.Pod {
@@ -453,10 +447,9 @@ func (s *simulation) minMembersSince(name types.NamespacedName, since int64) (ha
 			had = nil
 		}
 		if !there {
-			had = append(had, 0)
-		} else {
-			had = append(had, int(g.Spec.MinMember))
+			g = &v1alpha1.PodGroup{}
 		}
+		had = append(had, int(g.Spec.MinMember))
 	}
 	return had
 }
@@ -527,11 +520,9 @@ func (p *portrait) freeFor(name string, asker types.UID) resources.Vector {
 			free = free.Sub(m.Request)
 		}
 	}
-	for i := range p.holds {
-		if h := &p.holds[i]; h.Node == name && h.Asker != asker {
-			if _, pending := p.pendingPod(h.Asker); pending {
-				free = free.Sub(h.Request)
-			}
+	for _, h := range p.holds {
+		if _, pending := p.pendingPod(h.Asker); pending && h.Node == name && h.Asker != asker {
+			free = free.Sub(h.Request)
 		}
 	}
 	return free
@@ -631,13 +622,8 @@ const byAge = 3
 // rank is the rank of a pod among those of its application, by what it says, by its role,
 // and by the pods that it owns.
 func (w *interceptor) rank(p *objects.Pod) int {
-	owns := func() bool {
-		for _, other := range w.pods {
-			if !other.Foreign && !other.Deleting && appOf(&other) == appOf(p) && slices.Contains(other.Owners, p.UID) {
-				return true
-			}
-		}
-		return false
+	owns := func(o objects.Pod) bool {
+		return !o.Foreign && !o.Deleting && appOf(&o) == appOf(p) && slices.Contains(o.Owners, p.UID)
 	}
 	switch {
 	case p.Originator == objects.OriginatorYes:
@@ -646,7 +632,7 @@ func (w *interceptor) rank(p *objects.Pod) int {
 		return 1
 	case p.Originator == objects.OriginatorNo:
 		return byAge + 1
-	case owns():
+	case slices.ContainsFunc(slices.Collect(maps.Values(w.pods)), owns):
 		return 2
 	}
 	return byAge

@@ -23,7 +23,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// move is one random event: a kind, and three numbers for further choices.
 type move struct {
 	kind    string
 	a, b, n int // below 100, 100 and 10
@@ -95,7 +94,6 @@ func runs(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
 }
 
-// mostPods bounds the number of pods.
 const mostPods = 45
 
 func (s *simulation) movePod(m move) bool {
@@ -108,10 +106,7 @@ func (s *simulation) movePod(m move) bool {
 			}
 		}
 	case "create", "plain":
-		profile := managed
-		if m.kind == "plain" {
-			profile = plain
-		}
+		profile := map[string]string{"create": managed, "plain": plain}[m.kind]
 		if !full {
 			s.create(s.newPod(profile, m))
 		}
@@ -179,7 +174,7 @@ func (s *simulation) changePod(m move) bool {
 			if !s.settings.sickly || m.n >= 7 {
 				s.api.editPod(pod, func(p *corev1.Pod) { p.Labels["tier"] = []string{"front", "back"}[m.b%2] })
 			} else if sick := s.some(m.a, runs); sick != nil {
-				s.turnReady(sick)
+				s.api.editPod(sick, turnReady)
 			}
 		}},
 	}[m.kind]
@@ -193,7 +188,6 @@ func (s *simulation) changePod(m move) bool {
 	return true
 }
 
-// resize gives a pod other requests, if its node has room for them.
 func (s *simulation) resize(pod *corev1.Pod, m move) {
 	to := pod.DeepCopy()
 	to.Spec.Containers[0].Resources.Requests = requestOf(m)
@@ -260,7 +254,6 @@ func (s *simulation) onTime() {
 	s.api.wake()
 }
 
-// moveRest changes nodes, classes, budgets, or the configuration.
 func (s *simulation) moveRest(m move) {
 	name := nodeName(m.a)
 	n := s.api.node(name)
@@ -277,7 +270,7 @@ func (s *simulation) moveRest(m move) {
 		n = n.DeepCopy()
 		switch {
 		case s.settings.labels && m.b%4 > 0:
-			relabel(n)
+			n.Labels[diskLabel] = map[string]string{fastDisk: "slow", "slow": fastDisk}[n.Labels[diskLabel]]
 		case m.kind == "cordon":
 			n.Spec.Unschedulable = !n.Spec.Unschedulable
 		case dirty(n):
@@ -455,7 +448,10 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
-	s.requireLabel(pod, m)
+	if s.settings.labels && profile != alien && m.a%4 > 0 {
+		s.choosy.Store(pod.UID, true)
+		pod.Spec.NodeSelector = map[string]string{diskLabel: fastDisk}
+	}
 	if profile == managed {
 		pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, fmt.Sprintf("%s-%s-%d", pod.Namespace, queue, m.b/8%3)
 		pod.Annotations = map[string]string{}
@@ -473,7 +469,9 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 		case 4:
 			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}}
 		}
-		s.enlist(pod, m)
+		if s.settings.groups && namespace != evil && (m.a/8+m.b/8)%4 == 0 {
+			pod.Labels[objects.PodGroupLabel] = groupName(m)
+		}
 	}
 	return pod
 }
@@ -597,7 +595,7 @@ func (s *simulation) kubelets() {
 			} else if now.Sub(since) > 5*time.Second {
 				s.end1(pod)
 			}
-		case pod.DeletionTimestamp != nil && s.isStuck(pod):
+		case pod.DeletionTimestamp != nil && s.settings.stuck && stuck(pod):
 		case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Time):
 			s.end1(pod)
 		case pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil:
@@ -606,10 +604,8 @@ func (s *simulation) kubelets() {
 	}
 }
 
-// isStuck tells whether a pod does not end once it is deleted, while its node is there.
-func (s *simulation) isStuck(pod *corev1.Pod) bool {
-	return s.settings.stuck && strings.HasSuffix(pod.Name, "7") && pod.Name[len(pod.Name)-2]%2 == 0
-}
+// stuck tells whether a pod does not end once it is deleted, while its node is there.
+func stuck(p *corev1.Pod) bool { return strings.HasSuffix(p.Name, "7") && p.Name[len(p.Name)-2]%2 == 0 }
 
 func (s *simulation) end1(pod *corev1.Pod) {
 	s.api.stop(pod)
@@ -637,27 +633,10 @@ func (s *simulation) admit(pod *corev1.Pod) {
 	})
 }
 
-// In a seventh of the histories most pods require a label of their node, which moves
-// take away and bring back.
+// In a seventh of the histories most pods require a label of their node, which moves take away and
+// bring back.
 
 const diskLabel, fastDisk = "disk", "fast"
-
-// requireLabel makes three of four pods of our schedulers require the label.
-func (s *simulation) requireLabel(pod *corev1.Pod, m move) {
-	if s.settings.labels && pod.Spec.SchedulerName != alien && m.a%4 > 0 {
-		s.choosy.Store(pod.UID, true)
-		pod.Spec.NodeSelector = map[string]string{diskLabel: fastDisk}
-	}
-}
-
-// relabel takes the label from a node, or brings it back.
-func relabel(n *corev1.Node) {
-	if n.Labels[diskLabel] == fastDisk {
-		n.Labels[diskLabel] = "slow"
-	} else {
-		n.Labels[diskLabel] = fastDisk
-	}
-}
 
 // selects tells whether a node has the label that a pod requires, if it does.
 func selects(pod *corev1.Pod, n *corev1.Node) bool {
@@ -678,5 +657,3 @@ func (w *interceptor) countRefused(item *output.Work) {
 
 // refuses tells whether a taint of an administrator, or its labels, keep a pod off a node.
 func refuses(n *corev1.Node, pod *corev1.Pod) bool { return dirty(n) || !selects(pod, n) }
-
-func (s *simulation) isChoosy(pod types.UID) bool { _, is := s.choosy.Load(pod); return is }

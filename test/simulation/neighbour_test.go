@@ -103,7 +103,7 @@ func (s *simulation) moveIn() {
 	}
 }
 
-// act does one tick of the neighbour. The caller holds the lock.
+// act does one tick. The caller holds the lock.
 func (n *neighbour) act() {
 	now := time.Now()
 	n.pods.catchUp(now)
@@ -176,12 +176,13 @@ func (n *neighbour) schedule(pod *corev1.Pod, now time.Time) {
 		return
 	}
 	var fit []string
+	keptOff := func(t corev1.Taint) bool { return n.sim.bug != bugBlind || !keepsOff(t) }
 	for _, o := range sorted(n.nodes.objects) {
 		node := o.(*corev1.Node)
-		if node.Spec.Unschedulable || n.keptOff(node) || !informer.Allocatable(node).Sub(n.usedOn(node.Name)).Covers(request(pod)) {
-			continue
+		free := informer.Allocatable(node).Sub(n.usedOn(node.Name))
+		if !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, keptOff) && free.Covers(request(pod)) {
+			fit = append(fit, node.Name)
 		}
-		fit = append(fit, node.Name)
 	}
 	if len(fit) == 0 {
 		return
@@ -189,11 +190,6 @@ func (n *neighbour) schedule(pod *corev1.Pod, now time.Time) {
 	node := pick(n.chance, fit...)
 	n.given[pod.UID] = binding{node: node, request: request(pod), at: now.Add(n.latency)}
 	n.sim.judgeNeighbour(pod, node)
-}
-
-// keptOff tells whether a taint keeps pods off a node.
-func (n *neighbour) keptOff(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return n.sim.bug != bugBlind || !keepsOff(t) })
 }
 
 // usedOn returns what pods use of a node, by its cache.
@@ -317,11 +313,9 @@ func (s *simulation) judgeNeighbour(pod *corev1.Pod, node string) {
 func (s *simulation) taints(in *instance) []complaint {
 	var all []complaint
 	for _, n := range s.api.allNodes() {
-		tainted, wanted := slices.ContainsFunc(n.Spec.Taints, keepsOff), false
-		for _, h := range in.store().Holds().All() {
-			wanted = wanted || h.Node == n.Name && len(h.Chosen) > 0
-		}
-		if tainted && !(wanted && s.settings.taints) {
+		wants := func(h reservations.Hold) bool { return h.Node == n.Name && len(h.Chosen) > 0 }
+		wanted := s.settings.taints && slices.ContainsFunc(in.store().Holds().All(), wants)
+		if slices.ContainsFunc(n.Spec.Taints, keepsOff) && !wanted {
 			err := fmt.Errorf("%s: node %s has a taint that keeps others off, and no hold wants it", in.name, n.Name)
 			all = append(all, complaint{what: "taint of " + n.Name, err: err})
 		}
@@ -431,12 +425,11 @@ func covers(budget *policyv1.PodDisruptionBudget, namespace string, labels map[s
 }
 
 // turnReady makes a pod that runs ready or not ready.
-func (s *simulation) turnReady(pod *corev1.Pod) {
-	s.api.editPod(pod, func(p *corev1.Pod) {
-		if c := informer.Condition(p, corev1.PodReady); c != nil {
-			c.Status = map[corev1.ConditionStatus]corev1.ConditionStatus{corev1.ConditionTrue: corev1.ConditionFalse, corev1.ConditionFalse: corev1.ConditionTrue}[c.Status]
-		}
-	})
+func turnReady(pod *corev1.Pod) {
+	was := isTrue(pod, corev1.PodReady)
+	if c := informer.Condition(pod, corev1.PodReady); c != nil {
+		c.Status = map[bool]corev1.ConditionStatus{true: corev1.ConditionFalse, false: corev1.ConditionTrue}[was]
+	}
 }
 
 // putBudget makes or changes a PodDisruptionBudget. The caller holds the lock.

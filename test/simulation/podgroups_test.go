@@ -67,13 +67,6 @@ func (s *simulation) putGroup(name types.NamespacedName, minMember int32) {
 	})
 }
 
-// enlist makes a pod a member of a PodGroup, or leaves it out.
-func (s *simulation) enlist(pod *corev1.Pod, m move) {
-	if s.settings.groups && pod.Spec.SchedulerName == managed && pod.Namespace != evil && (m.a/8+m.b/8)%4 == 0 {
-		pod.Labels[objects.PodGroupLabel] = groupName(m)
-	}
-}
-
 // group returns a PodGroup; nil if it does not exist. The caller holds the lock.
 func (s *simulation) group(name types.NamespacedName) *v1alpha1.PodGroup {
 	g, _ := s.api.groups.objects[name].(*v1alpha1.PodGroup)
@@ -141,11 +134,10 @@ func (w *interceptor) judgeMembers(h *reservations.Hold, members []types.UID) {
 
 // callBackWrongly calls the other members of a PodGroup back when one holds a node.
 func (w *interceptor) callBackWrongly(pod *corev1.Pod, members []types.UID) {
-	if _, holds := w.Holds().Of(pod.UID); !holds || w.in.sim.bug != bugOneByOne {
-		return
-	}
-	for _, uid := range members {
-		w.Defer(uid, reasons.New(reasons.PodGroupIncomplete, "one after another"), time.Now())
+	if _, holds := w.Holds().Of(pod.UID); holds && w.in.sim.bug == bugOneByOne {
+		for _, uid := range members {
+			w.Defer(uid, reasons.New(reasons.PodGroupIncomplete, "one after another"), time.Now())
+		}
 	}
 }
 
@@ -265,12 +257,6 @@ const inStep = 30 * time.Second
 
 // lately tells whether a pod was tried a short time ago. The caller holds the lock.
 func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[pod.UID].began) < inStep }
-
-// triedLately tells whether some members of a PodGroup were tried lately. The caller holds the lock.
-func (s *simulation) triedLately(in *instance, name types.NamespacedName) bool {
-	lately := func(p *corev1.Pod) bool { return pending(p) && in.lately(p) }
-	return slices.ContainsFunc(s.members(name), lately)
-}
 
 // tried tells whether some members of a PodGroup will be tried again by themselves. The
 // caller holds the lock.

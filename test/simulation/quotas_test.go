@@ -98,7 +98,6 @@ func (c claimant) limited(spec *config.Spec) bool {
 	return slices.ContainsFunc(c.quotas(spec), func(q quota) bool { return !q.isMax && (q.apps > 0 || !q.max.IsUnlimited()) })
 }
 
-// tally is what pods use of their quotas.
 type tally struct {
 	spec *config.Spec
 	used map[string]resources.Vector
@@ -161,7 +160,6 @@ func (t *tally) refuses(c claimant, counts func(*quota) bool) string {
 	return ""
 }
 
-// of tells what is used of the quotas of a pod.
 func (t *tally) of(c claimant) string {
 	text := c.app
 	for _, q := range c.quotas(t.spec) {
@@ -171,10 +169,6 @@ func (t *tally) of(c claimant) string {
 	}
 	return text
 }
-
-func everyQuota(*quota) bool { return true }
-
-func exceptMax(q *quota) bool { return !q.isMax }
 
 // running is what pods with a node use, as a process counts them. The caller holds the lock.
 func (in *instance) running(spec *config.Spec) *tally {
@@ -202,7 +196,8 @@ func (s *simulation) addRan(t *tally) {
 // caller holds the lock.
 func (s *simulation) mayRun(c claimant, used *tally) bool {
 	unknown := func(q quota) bool { return q.missing || s.removed[q.queue] }
-	return !slices.ContainsFunc(c.quotas(used.spec), unknown) && used.refuses(c, everyQuota) == ""
+	every := func(*quota) bool { return true }
+	return !slices.ContainsFunc(c.quotas(used.spec), unknown) && used.refuses(c, every) == ""
 }
 
 var anyQueue = regexp.MustCompile(` *- name: [abcdxy]\n(?: *resources: .*\n)? *properties: .*\n`)
@@ -352,7 +347,6 @@ func saidOfDemand(pod *corev1.Pod) string {
 	return ""
 }
 
-// isTrue tells whether a condition of a pod is true.
 func isTrue(pod *corev1.Pod, of corev1.PodConditionType) bool {
 	c := informer.Condition(pod, of)
 	return c != nil && c.Status == corev1.ConditionTrue

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -184,9 +185,8 @@ func stayed(wrong []complaint, seen map[string]int) []complaint {
 func TestComplaintsThatStay(t *testing.T) {
 	firm, often, seldom := complaint{what: "firm", firm: true}, complaint{what: "often"}, complaint{what: "seldom"}
 	left := stayed([]complaint{firm, often, seldom}, map[string]int{"often": insist * 3 / 4, "seldom": insist*3/4 - 1})
-	if len(left) != 2 || left[0].what != "firm" || left[1].what != "often" {
-		t.Errorf("there stay %v, want the firm one and that made often", left)
-	}
+	expect.That(t, slices.EqualFunc(left, []string{"firm", "often"}, func(c complaint, what string) bool { return c.what == what }),
+		"there stay %v, want the firm one and that made often", left)
 }
 
 // complaint is a fault at rest; what is the same as long as the fault lasts.
@@ -196,7 +196,6 @@ type complaint struct {
 	firm bool // it is wrong at any moment
 }
 
-// complaints returns all faults at rest.
 func (s *simulation) complaints() []complaint {
 	defer holding(&s.api.mu)()
 	var all []complaint
@@ -275,15 +274,14 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	if !known {
 		return nil
 	}
-	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
-		if s.removed[queue] {
-			return nil
-		}
+	if slices.ContainsFunc(ancestors(pod.Labels[placement.KeyQueue]), func(queue string) bool { return s.removed[queue] }) {
+		return nil
 	}
 	if ask.RequiredNode != "" {
 		return s.unaskedThere(in, pod, &ask)
 	}
 	used := in.running(spec)
+	exceptMax := func(q *quota) bool { return !q.isMax }
 	if s.addRan(used); !spec.PreemptionEnabled || used.refuses(claimantOf(&ask), exceptMax) != "" {
 		return nil // it makes room below max only
 	}
@@ -537,7 +535,8 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 			return errors.New("it waits without a reason")
 		}
 		if name := groupOf(pod); s.apart(pod) {
-			if s.tried(in, name) && s.outOfStep(name) && s.triedLately(in, name) {
+			lately := func(p *corev1.Pod) bool { return pending(p) && in.lately(p) }
+			if s.tried(in, name) && s.outOfStep(name) && slices.ContainsFunc(s.members(name), lately) {
 				return nil
 			}
 			return s.couldStart(in, name)
@@ -551,28 +550,22 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	if backsOff && s.outOfStep(types.NamespacedName{}) && in.lately(pod) || s.awaitsVictim(pod) {
 		return nil
 	}
-	required, only := s.requiredNode(pod), onlyNode(pod)
+	required, only, holds := s.requiredNode(pod), onlyNode(pod), in.store().Holds()
 	for _, n := range s.api.allNodes() {
 		asks := reservations.Pod{UID: pod.UID, Namespace: pod.Namespace, Required: required == n.Name}
+		free := informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name))
+		for _, h := range holds.Keeping(n.Name, asks) { // these keep only what they request
+			free = free.Sub(h.Request)
+		}
 		switch {
 		case only != "" && n.Name != only, n.Spec.Unschedulable && only == "", refuses(n, pod):
-		case !in.store().Holds().MayUse(n.Name, asks).OK:
-		case !informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(s.nominatedBefore(pod, n.Name)).
-			Sub(keptFrom(in.store().Holds(), asks, n.Name)).Covers(request(pod)):
+		case !holds.MayUse(n.Name, asks).OK, !free.Covers(request(pod)):
 		case s.hauntedByUpstream(in, n.Name):
 		default:
 			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))
 		}
 	}
 	return nil
-}
-
-// keptFrom is what the holds of a node that keep only their requests keep from a pod, at most.
-func keptFrom(holds *reservations.View, pod reservations.Pod, node string) (kept resources.Vector) {
-	for _, h := range holds.Keeping(node, pod) {
-		kept = kept.Add(h.Request)
-	}
-	return kept
 }
 
 // awaitsVictim tells whether upstream's preemption has made room for a pod that is not free yet. While

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,8 @@ func (w *interceptor) checkRoom(uid types.UID, node string, spec *config.Spec, w
 	free = free.Max(got.Request) // the filters accepted it: the process may not know yet which pods have gone
 	rest := free.Sub(got.Request)
 	for _, ask := range w.pods {
-		if !waited[ask.UID] || !free.Covers(ask.Request) || w.tiedElsewhere(ask.UID, node) || w.in.sim.isChoosy(ask.UID) || !w.waitsForRoom(&ask, &got, node) {
+		_, choosy := w.in.sim.choosy.Load(ask.UID)
+		if !waited[ask.UID] || !free.Covers(ask.Request) || w.tiedElsewhere(ask.UID, node) || choosy || !w.waitsForRoom(&ask, &got, node) {
 			continue
 		}
 		hold := reservations.Hold{Node: node}
@@ -82,17 +84,14 @@ func (w *interceptor) waitForRoom(tried types.UID, node string) map[types.UID]bo
 	own, _ := w.Key(tried)
 	got := w.pods[tried]
 	for uid, p := range w.pods {
-		if k, slot := w.Key(uid); (!slot || own.Compare(k) < 0 || w.isBeforeGate(uid)) && w.waitsForRoom(&p, &got, node) {
-			waiting[uid] = true
+		if k, slot := w.Key(uid); slot && own.Compare(k) >= 0 {
+			if x, known := w.Explanation(uid, time.Now()); !known || x.State != "Admitted" {
+				continue // it passed the gate: the scheduler's queue has it
+			}
 		}
+		waiting[uid] = w.waitsForRoom(&p, &got, node)
 	}
 	return waiting
-}
-
-// isBeforeGate tells whether a pod was let through, and the scheduler's queue does not have it yet.
-func (w *interceptor) isBeforeGate(uid types.UID) bool {
-	x, known := w.Explanation(uid, time.Now())
-	return known && x.State == "Admitted"
 }
 
 func (w *interceptor) apart(p *objects.Pod) bool {
@@ -189,10 +188,7 @@ func (w *interceptor) maxAllows(p, got *objects.Pod) bool {
 // guarantee in some type: criterion 2 of the order. For a waiting pod the admitted pods of its queues
 // count as usage, because they are served first. Those that come after it do not.
 func (w *interceptor) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bool) bool {
-	var theirs []string
-	if path, ok := other.Labels[placement.KeyQueue]; ok {
-		theirs = ancestors(path)
-	}
+	theirs := ancestors(other.Labels[placement.KeyQueue])
 	admitted, own := w.Snapshot(), map[string]resources.Vector{}
 	if waits && w.hasSlot(p) {
 		for _, o := range w.pods {
@@ -203,7 +199,7 @@ func (w *interceptor) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bo
 			}
 		}
 	}
-	below, reached := map[string]bool{}, map[string]bool{}
+	below, reached := map[string]bool{}, map[string]bool{} // by type
 	for _, path := range ancestors(p.Labels[placement.KeyQueue]) {
 		q, ok := tree.Find(path)
 		if !ok || slices.Contains(theirs, path) {
@@ -228,12 +224,7 @@ func (w *interceptor) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bo
 			}
 		}
 	}
-	for kind := range below {
-		if below[kind] && !reached[kind] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(kind string) bool { return below[kind] && !reached[kind] })
 }
 
 // hasSlot tells whether a pod was let through and has no place. A pod that the process does not
@@ -367,9 +358,8 @@ func (in *instance) hasRoom(pod *corev1.Pod) bool {
 
 // strand is called when a call of upstream's preemption finds no running victim.
 func (in *instance) strand() {
-	nodes := in.nodeNames()
 	var stranded []types.UID
-	for _, node := range nodes {
+	for _, node := range in.nodeNames() {
 		for _, nominated := range in.nominated(node) {
 			if pod := nominated.GetPod(); pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
 				stranded = append(stranded, pod.UID)
@@ -401,22 +391,6 @@ func (in *instance) nodeNames() (names []string) {
 type lodging struct {
 	node    string
 	request resources.Vector
-}
-
-// lodge records a placement by a cycle of the other profile.
-func (w *interceptor) lodge(pod *corev1.Pod, node string) {
-	defer holding(&w.mu)()
-	w.told++
-	if known := w.pods[pod.UID]; known.Node == "" {
-		w.lodged[pod.UID] = lodging{node, request(pod)}
-	}
-}
-
-// moveOut records that such a cycle has failed.
-func (w *interceptor) moveOut(pod *corev1.Pod) {
-	defer holding(&w.mu)()
-	w.told++
-	delete(w.lodged, pod.UID)
 }
 
 // movesIn records that a pod is seen on a node; the caller holds mu.

@@ -116,7 +116,6 @@ func tell(t *testing.T) (done func()) {
 	}
 }
 
-// progress sums up histories.
 type progress struct {
 	began     time.Time
 	histories int
@@ -140,19 +139,16 @@ func (p *progress) String() string {
 	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %v", p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.counts)
 }
 
-// report is the text for a failed history.
 func (r result) report() string {
 	last := r.last[max(0, len(r.last)-remembered):]
 	return fmt.Sprintf("seed %d, step %d: %v\n\nwhat happened last (step, time, what):\n%s\n\nagain: %s",
 		r.seed, r.steps, r.err, strings.Join(last, "\n"), again(r.seed))
 }
 
-// again is the command that replays a history.
 func again(seed uint64) string {
 	return fmt.Sprintf("go test ./test/simulation -run '^TestSimulation$' -v -args -seed %d -tell /tmp/history.txt", seed)
 }
 
-// counted is a kind of event that histories count.
 type counted int
 
 // A set of histories of at least so many steps has an event at least once. Without these bounds the
@@ -232,12 +228,11 @@ func (c counts) String() string {
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
 
-// shares are the minimum shares that histories must have judged, in percent.
 var shares = []struct {
 	what    string
 	not     counted // the others
 	of      []counted
-	percent int64
+	percent int64 // that histories must have judged at least
 }{
 	{"decisions were judged", undecided, []counted{decided, undecided}, 75},
 	{"binds were judged in full", unbound, []counted{bound, unbound}, 55},
@@ -279,25 +274,19 @@ func TestTooLittleJudgedIsNoticed(t *testing.T) {
 	} {
 		enough[of] = n
 	}
-	if err := enough.tooFew(rarely); err != nil {
-		t.Error(err)
-	}
+	expect.Holds(t, enough.tooFew(rarely))
 	for i, of := range counters {
 		worse := slices.Clone(enough)
 		worse[i] = 0
-		if of.steps <= rarely && worse.tooFew(rarely) == nil {
-			t.Errorf("not noticed: no %s", of.what)
-		}
+		expect.That(t, of.steps > rarely || worse.tooFew(rarely) != nil, "not noticed: no %s", of.what)
 	}
 	for _, of := range []counted{undecided, unbound, unguarded, restless, swept} {
 		worse := slices.Clone(enough)
-		if worse[of]++; worse.tooFew(rarely) == nil {
-			t.Errorf("not found: %v", worse)
-		}
+		worse[of]++
+		expect.That(t, worse.tooFew(rarely) != nil, "not found: %v", worse)
 	}
-	if make(counts, len(counters)).tooFew(rarely) == nil {
-		t.Error("a run without any judged plan is not found")
-	}
+	none := make(counts, len(counters))
+	expect.That(t, none.tooFew(rarely) != nil, "a run without any judged plan is not found")
 }
 
 // watchdog checks in real time whether a history goes on. Virtual time stands still while a goroutine
@@ -342,27 +331,22 @@ func (s *simulation) stuck(patience time.Duration) {
 // TestStandstillIsNoticed runs the test binary with two locks that are taken in both orders.
 func TestStandstillIsNoticed(t *testing.T) {
 	out, err := liveBeside(t, bugStandstill, "-patience", "3s")
-	if err == nil || !strings.Contains(out, "time does not go on") || !strings.Contains(out, "again: ") {
-		t.Errorf("not found: %v\n%.2000s", err, out)
-	}
+	expect.That(t, err != nil, "a standstill is not found")
+	expect.Says(t, out, "time does not go on", "again: ")
 }
 
 // TestPanicTellsItsSeed runs the test binary with a panic in a goroutine of a process,
 // which cannot be recovered.
 func TestPanicTellsItsSeed(t *testing.T) {
 	out, err := liveBeside(t, bugPanic)
-	if err == nil || !strings.Contains(out, "panic: there is a bug") || !regexp.MustCompile(`\[running.*"?seed"?: "?[0-9]+`).MatchString(out) {
-		t.Errorf("the panic does not tell its seed: %v\n%.2000s", err, out)
-	}
+	told := strings.Contains(out, "panic: there is a bug") && regexp.MustCompile(`\[running.*"?seed"?: "?[0-9]+`).MatchString(out)
+	expect.That(t, err != nil && told, "the panic does not tell its seed: %v\n%.2000s", err, out)
 }
 
 // liveBeside runs the test binary with a planted bug that may end it.
 func liveBeside(t *testing.T, bug string, args ...string) (out string, err error) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, err := exec.CommandContext(t.Context(), program, append([]string{"-test.run", "^TestSimulation$", "-steps", "5000", "-bug", bug}, args...)...).CombinedOutput()
+	args = append([]string{"-test.run", "^TestSimulation$", "-steps", "5000", "-bug", bug}, args...)
+	said, err := exec.CommandContext(t.Context(), expect.Get(os.Executable())(t), args...).CombinedOutput()
 	return string(said), err
 }

@@ -95,7 +95,6 @@ const mostAtOnce = 500
 // remembered is how many log lines of a history are shown when it fails.
 const remembered = 80
 
-// result is the outcome of a history.
 type result struct {
 	seed   uint64
 	steps  int
@@ -159,7 +158,6 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	return s
 }
 
-// run makes so many steps, and checks for rest at every hundredth and at the end.
 func (s *simulation) run(steps int) error {
 	s.launch()
 	if err := s.wrong(); err != nil {
@@ -192,7 +190,6 @@ func (s *simulation) end() {
 	time.Sleep((permitWaiting + 2) * time.Second)
 }
 
-// makeStep makes a random move, lets all processes react, and checks for faults.
 func (s *simulation) makeStep() error {
 	s.api.locked(func() { s.neighbour.keepQuiet(false) })
 	m := s.draw()
@@ -201,7 +198,6 @@ func (s *simulation) makeStep() error {
 	return s.check()
 }
 
-// breathe lets time pass and all processes work.
 func (s *simulation) breathe(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -226,7 +222,6 @@ func (s *simulation) learn() {
 	}
 }
 
-// bury stops processes that have died, and starts others in their place.
 func (s *simulation) bury() {
 	for _, in := range slices.Clone(s.instances) {
 		if in.dead.Load() {
@@ -257,7 +252,6 @@ func (s *simulation) logf(format string, args ...any) {
 	}
 }
 
-// trace, if set, gets all log lines.
 var trace io.Writer
 
 func (s *simulation) wrong() error {
@@ -312,7 +306,6 @@ func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 	return f
 }
 
-// podName returns the name of a pod by its UID.
 func (s *simulation) podName(uid types.UID) string {
 	name, _, _ := strings.Cut(string(uid), ".")
 	return name
@@ -326,7 +319,6 @@ const (
 	configNamespace = "paddock"
 )
 
-// chance is the source of all random choices.
 type chance struct{ *rand.Rand }
 
 func newChance(seed uint64) chance { return chance{rand.New(rand.NewPCG(seed, 17))} }
@@ -344,7 +336,6 @@ type document struct {
 	spec *config.Spec // nil for an invalid one
 }
 
-// valid returns a random configuration that is valid: some queues have guarantees, and others lend.
 func (r chance) valid() document {
 	var b strings.Builder
 	fmt.Fprintf(&b, "partitions:\n- name: default\n  preemption: {enabled: %v}\n", !r.of(10))
@@ -377,7 +368,6 @@ func (d document) turned() document {
 
 var queueC = regexp.MustCompile(`(- name: c\n(?: *resources: .*\n)? *properties: .*\n)`)
 
-// invalid returns a document that is invalid.
 func (r chance) invalid() document {
 	return document{text: pick(r, "partitions: 7", "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: a\n      resources: {max: {vcore: -1}}\n", "{{")}
 }

@@ -30,12 +30,10 @@ import (
 // The hostile tenant: in a quarter of the histories a user may do everything in one namespace that
 // ClusterRole edit permits, and nothing elsewhere. There the schedulers look the owners of pods up.
 
-// evil is the tenant's namespace.
 const evil = "evil"
 
 func isEvil(kind string) bool { return strings.HasPrefix(kind, evil+" ") }
 
-// namespaceOf is the namespace of a pod that a move makes.
 func namespaceOf(m move) string {
 	if isEvil(m.kind) {
 		return evil
@@ -90,7 +88,8 @@ func (s *simulation) evilPod(m move) *corev1.Pod {
 		s.forge(pod, m)
 	case "evil queue":
 		if s.settings.dynamic && profile == managed {
-			intoNewQueue(pod, m)
+			queue := fmt.Sprintf("root.e%d%s", m.a%6, []string{".x", "", ""}[m.n%3]) // it is not configured
+			pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, "in-"+queue
 		}
 	case "evil types":
 		// With those of every pod, 62 are as many as a pod may request.
@@ -291,7 +290,6 @@ type ownTime struct {
 	used        time.Duration
 }
 
-// begin identifies a hold.
 type begin struct {
 	asker types.UID
 	since time.Time
@@ -620,12 +618,6 @@ func (s *simulation) judgeDeletedAgain(in *instance, pod *corev1.Pod) {
 	}
 }
 
-// noteRefused notes that an answer which refuses the delete of a pod for good has come.
-func (w *interceptor) noteRefused(pod *corev1.Pod) {
-	defer holding(&w.mu)()
-	w.tooLarge[pod.UID] = time.Now()
-}
-
 // moveQueue makes a pod name another queue and an application of its own. A pod with a node
 // stays in the queue that it has.
 func (s *simulation) moveQueue(pod *corev1.Pod, queue string) {
@@ -650,15 +642,6 @@ func (s *simulation) turnFinalizer(pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil && (ended(pod) || pod.Spec.NodeName == "") {
 		s.end1(s.api.pod(nameOf(pod)))
 	}
-}
-
-// intoNewQueue makes a pod name a queue that is not configured.
-func intoNewQueue(pod *corev1.Pod, m move) {
-	queue := fmt.Sprintf("root.e%d", m.a%6)
-	if m.n%3 == 0 {
-		queue += ".x"
-	}
-	pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, "in-"+queue
 }
 
 // inForce returns a pod with the queue and the application that it counts for: once it has
