@@ -32,12 +32,9 @@ type podAPI struct {
 	events []watch.Event          // all events so far; resource version i+1 is events[i]
 	more   chan struct{}          // closed and replaced with every event
 
-	// apart makes lists be decoded from bytes, so that readers share no memory with the API server.
-	apart bool
-	// stays, if set, tells whether a pod that is being deleted stays for its grace period.
-	stays func(pod *corev1.Pod) bool
-	// patched, if set, gets patched pods before any watcher.
-	patched func(pod *corev1.Pod)
+	apart   bool                       // readers share no memory with it: lists are decoded from bytes
+	stays   func(pod *corev1.Pod) bool // if set, whether a deleted pod stays for its grace period
+	patched func(pod *corev1.Pod)      // if set, gets patched pods before any watcher
 }
 
 var podsResource = schema.GroupResource{Resource: "pods"}
@@ -82,8 +79,7 @@ func (a *podAPI) list() *corev1.PodList {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(a.events))}}
 	for _, pod := range a.pods {
 		if a.apart {
-			list.Items = append(list.Items, *decoded(pod))
-			continue
+			pod = decoded(pod)
 		}
 		list.Items = append(list.Items, *pod)
 	}
@@ -96,12 +92,9 @@ func (a *podAPI) list() *corev1.PodList {
 // decoded returns a pod as it is after a trip over the network.
 func decoded(pod *corev1.Pod) *corev1.Pod {
 	data, err := pod.Marshal()
-	if err != nil {
-		panic(err) // encoding a pod that we made
-	}
 	out := &corev1.Pod{}
-	if err := out.Unmarshal(data); err != nil {
-		panic(err)
+	if err := errors.Join(err, out.Unmarshal(data)); err != nil {
+		panic(err) // encoding a pod that we made
 	}
 	return out
 }

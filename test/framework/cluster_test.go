@@ -69,18 +69,13 @@ func TestMain(m *testing.M) {
 type options struct {
 	queues string // queues.yaml
 	window int    // of the store; 0 is the default
-	// largest is the size to which the window may grow; 0 is window.
-	largest int
-	// backoff is the first back-off in seconds; the longest is ten times that.
-	backoff int
-	// registry replaces some of our plugins, to plant a bug.
-	registry frameworkruntime.Registry
-	// before, if set, fills the cluster before the scheduler starts.
-	before func(c *cluster)
-	// stock leaves out all our plugins.
-	stock bool
-	// rest is the address of REST; empty for none.
-	rest string
+
+	largest  int                       // the size to which the window may grow; 0 is window
+	backoff  int                       // the first one, in seconds; the longest is ten times that
+	registry frameworkruntime.Registry // replaces some of our plugins, to plant a bug
+	before   func(c *cluster)          // if set, fills the cluster before the scheduler starts
+	stock    bool                      // leaves out all our plugins
+	rest     string                    // the address of REST; empty for none
 }
 
 // cluster is a running scheduler and its API server in memory.

@@ -164,8 +164,7 @@ func TestPodOverQuotaIsHeldWithoutCyclesAndReleasedByOneEvent(t *testing.T) {
 func (c *cluster) changeNode(t *testing.T, name string, change func(*corev1.Node)) {
 	t.Helper()
 	nodes := c.client.CoreV1().Nodes()
-	node := expect.Get(nodes.Get(context.Background(), name, metav1.GetOptions{}))(t)
-	node = node.DeepCopy()
+	node := expect.Get(nodes.Get(context.Background(), name, metav1.GetOptions{}))(t).DeepCopy()
 	change(node)
 	expect.Get(nodes.Update(context.Background(), node, metav1.UpdateOptions{}))(t)
 }
@@ -303,12 +302,9 @@ func startDemand(t *testing.T, most int) (*cluster, *wanted) {
 
 // decided tells whether each pod has a condition PodScheduled.
 func (c *cluster) decided(pods []*corev1.Pod) bool {
-	for _, p := range pods {
-		if informer.Condition(c.api.pod(p.Name), corev1.PodScheduled) == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		return informer.Condition(c.api.pod(p.Name), corev1.PodScheduled) == nil
+	})
 }
 
 // TestOnlyPodsWithinQuotasAreUnschedulable: an autoscaler sees those pods as unschedulable
