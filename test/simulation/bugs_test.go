@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -299,19 +300,11 @@ func (w *interceptor) temptedBy(m *mirrored, asker types.UID, going []output.Vic
 }
 
 func (s *simulation) bindWrongly(node string) string {
-	switch s.bug {
-	case bugWrongNode:
-		return nodeName(0)
-	case bugNowhere:
-		return "nowhere"
-	}
-	return node
+	return cmp.Or(map[string]string{bugWrongNode: nodeName(0), bugNowhere: "nowhere"}[s.bug], node)
 }
 
 // undated are the bugs that show where the times of holds are judged: without leader election.
-var undated = []string{
-	bugHurried, bugPatient, bugGroupPatient, bugOwnTime, bugClingsThere, bugMislabelled,
-}
+var undated = []string{bugHurried, bugPatient, bugGroupPatient, bugOwnTime, bugClingsThere, bugMislabelled}
 
 // timeout is for how long the holds of a pod, or of a PodGroup, may last. A planted bug lets those
 // of PodGroups last as long as all others.
@@ -406,11 +399,11 @@ func (w *interceptor) standStill() {
 	defer holding(&other)()
 }
 
-var anyLimits = regexp.MustCompile(` *limits: .*\n`)
-
-var anyMax = regexp.MustCompile(`max: \{[^}]*\}`)
-
-var queueB = regexp.MustCompile(`(- name: b\n(?: *resources: .*\n)? *properties: \{)`)
+var (
+	anyLimits = regexp.MustCompile(` *limits: .*\n`)
+	anyMax    = regexp.MustCompile(`max: \{[^}]*\}`)
+	queueB    = regexp.MustCompile(`(- name: b\n(?: *resources: .*\n)? *properties: \{)`)
+)
 
 // suited returns a configuration in which a planted bug can show. For the one against law 7 it
 // makes queue b a fence: few configurations have one otherwise, and few askers are below it.
@@ -461,11 +454,8 @@ func (w *interceptor) workWrongly(work []output.Work) {
 
 // shut tells whether a node is refused to a pod without a reason.
 func (s *simulation) shut(pod *corev1.Pod) bool {
-	switch s.bug {
-	case bugShutOurs, bugShutPlain:
-		return (pod.Spec.SchedulerName == managed) == (s.bug == bugShutOurs) && unlucky(pod.Name)
-	}
-	return false
+	ours := pod.Spec.SchedulerName == managed
+	return (s.bug == bugShutOurs && ours || s.bug == bugShutPlain && !ours) && unlucky(pod.Name)
 }
 
 // unlucky is one pod in seven.

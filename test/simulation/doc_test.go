@@ -14,9 +14,9 @@
 //	nodebound_test.go    pods of DaemonSets go first on their node
 //	api_test.go          the API server, watches, the lease, and readers of PodGroups;
 //	                     client_test.go the schedulers' client
-//	instance_test.go     one process of the scheduler
-//	interceptor_test.go  the calls to the store; judge_test.go judges by them: plans, all
-//	                     missing pods of a PodGroup, originators, when holds end
+//	instance_test.go     one process of the scheduler, and the calls to its store
+//	judge_test.go        judges by these calls: plans, all missing pods of a PodGroup,
+//	                     originators, when holds end
 //	room_test.go         whether free room goes to the pod that is first; room of pods that
 //	                     upstream's preemption nominates, and makes in vain
 //	rest_test.go         rest, and the invariants of every moment and of rest
