@@ -13,10 +13,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -135,6 +137,77 @@ func BenchmarkLife(b *testing.B) {
 		p.Node = "n1"
 		s.Upsert(p, epoch)
 		s.Delete(p.UID, epoch)
+	}
+}
+
+func BenchmarkGate(b *testing.B) {
+	s, pods := benchStore(b, 64, 100_000, "")
+	var first, waits *model.Pod
+	for i := range pods {
+		switch p := s.model.Pods[pods[i].UID]; p.State {
+		case state.Admitted:
+			first = p
+		case state.Queued:
+			waits = p
+		}
+	}
+	b.Run("admitted", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			first.State = state.Admitted
+			s.Gate(first.UID, epoch)
+		}
+	})
+	b.Run("in order", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Gate(waits.UID, epoch)
+		}
+	})
+}
+
+// BenchmarkUnblock: 5,000 applications wait in one full leaf; one pod finishes, and a pod
+// of one application takes its place.
+func BenchmarkUnblock(b *testing.B) {
+	for _, c := range []struct{ name, leaf, tree string }{
+		{"max", "root.a", "root\n  a max.pods=10"},
+		{"max of parent", "root.p.a", "root\n  p max.pods=10\n    a"},
+		{"maxapplications", "root.a", "root\n  a maxapps=10"},
+		{"user limit", "root.a", "root limit=*;max.pods=10\n  a"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s := New(queuestest.MustTree(b, c.tree), model.Options{Window: 64})
+			s.Start(epoch)
+			add := func(i int) {
+				p := benchPod(i, c.leaf)
+				p.Labels[placement.KeyApplicationID] = fmt.Sprintf("app%d", i)
+				s.Upsert(p, epoch)
+			}
+			for i := range 5000 {
+				add(i)
+			}
+			b.ReportAllocs()
+			var running []types.UID
+			for i := 5000; b.Loop(); i++ {
+				for _, r := range s.TakeActivations() {
+					s.Assume(r.UID, "n1", NoSnapshot, epoch)
+					running = append(running, r.UID)
+				}
+				s.Delete(running[0], epoch)
+				running = running[1:]
+				add(i)
+			}
+		})
+	}
+}
+
+// BenchmarkConfigure loads a configuration of 5,000 queues while 20,000 pods are pending
+// or running.
+func BenchmarkConfigure(b *testing.B) {
+	s, _ := benchStore(b, 64, 20_000, "")
+	spec, _ := wide(b)
+	for b.Loop() {
+		s.Configure(spec, epoch)
 	}
 }
 
