@@ -5,18 +5,19 @@
 //	simulation_test.go   a history: steps, time, faults of calls; arguments of plugins,
 //	                     configurations of queues
 //	moves_test.go        the moves; pods, nodes and their labels, kubelets
-//	neighbour_test.go    the second scheduler, and the taints by which room is kept from it;
-//	                     PodDisruptionBudgets and the controller of their status
-//	tenant_test.go       the hostile tenant: its moves and their invariants
+//	neighbour_test.go    the second scheduler, and the taints by which room is kept from it
+//	budgets_test.go      PodDisruptionBudgets and the controller of their status
+//	tenant_test.go       the hostile tenant and its invariants; tenant_moves_test.go its moves
 //	quotas_test.go       max, limits and maxapplications, added up from outside; what
 //	                     autoscalers are told
 //	podgroups_test.go    PodGroups: their moves and their invariants
 //	nodebound_test.go    pods of DaemonSets go first on their node
 //	api_test.go          the API server, watches, the lease, and readers of PodGroups;
 //	                     client_test.go the schedulers' client
-//	instance_test.go     one process of the scheduler, and the calls to its store
+//	instance_test.go     one process of the scheduler
+//	interceptor_test.go  the calls to its store
 //	judge_test.go        judges by these calls: plans, all missing pods of a PodGroup,
-//	                     originators, when holds end
+//	                     originators; hold_times_test.go when holds end
 //	room_test.go         whether free room goes to the pod that is first; room of pods that
 //	                     upstream's preemption nominates, and makes in vain
 //	rest_test.go         rest, and the invariants of every moment and of rest
