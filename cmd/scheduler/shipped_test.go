@@ -50,8 +50,7 @@ func managedProfile(upstream *schedconfig.Plugins) *schedconfig.Plugins {
 	return want
 }
 
-// sorted sorts the list of PreEnqueue plugins, which upstream keeps in the order
-// of a map.
+// sorted sorts the list of PreEnqueue plugins, which upstream keeps in the order of a map.
 func sorted(plugins map[string]*schedconfig.Plugins) map[string]*schedconfig.Plugins {
 	for _, lists := range plugins {
 		slices.SortFunc(lists.PreEnqueue.Enabled, func(a, b schedconfig.Plugin) int {

@@ -99,8 +99,7 @@ func TestEveryAlertHasAnAnswer(t *testing.T) {
 // A decision begins with its number and a sentence in bold.
 var decision = regexp.MustCompile(`(?m)^(\d+)\. \*\*(.*)$`)
 
-// An entry begins with its number. It is a decision, or "See N" if decision N replaced
-// it.
+// An entry begins with its number. It is a decision, or "See N" if decision N replaced it.
 var (
 	entry = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
 	moved = regexp.MustCompile(`^See (\d+)\.$`)

@@ -95,8 +95,7 @@ func content(m mapping, example string) string {
 	return strings.Join(parts, ", ")
 }
 
-// judged tells whether the mark of a key is right: ignored keys give a warning, others
-// none.
+// judged tells whether the mark of a key is right: ignored keys give a warning, others none.
 func judged(m mapping, example string, ignored bool) error {
 	spec, err := config.Parse(fmt.Appendf(nil, m.frame, content(m, example)))
 	if err == nil && ignored != (len(spec.Warnings) > 0) {
@@ -119,8 +118,7 @@ func TestIgnoredKeysAreMarked(t *testing.T) {
 	}
 }
 
-// constants returns the values of the text constants of a file with this prefix of the
-// name.
+// constants returns the values of the text constants of a file with this prefix of the name.
 func constants(t *testing.T, path, prefix string) []string {
 	t.Helper()
 	file := expect.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t)

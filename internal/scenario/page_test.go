@@ -80,8 +80,7 @@ func staleOnPage(t *testing.T, text string) []string {
 	return append(wrong, stalePairs(text, told)...)
 }
 
-// missingCases lists what the page does not say of pods of DaemonSets: a rule, or a
-// file of cases.
+// missingCases lists what the page does not say of pods of DaemonSets: a rule, or a file of cases.
 func missingCases(t *testing.T, text string) []string {
 	t.Helper()
 	var wrong []string

@@ -57,8 +57,7 @@ type fuzzed struct {
 	packed   []byte
 }
 
-// followerSeeds are valid documents, small and large, and one invalid document of each
-// kind.
+// followerSeeds are valid documents, small and large, and one invalid document of each kind.
 func followerSeeds(t testing.TB) []fuzzed {
 	large := "partitions:\n- name: default\n  placementrules: [{name: provided}, {name: tag, value: namespace, create: true}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n"
 	for i := range 20 {
@@ -130,8 +129,7 @@ func (z *fuzzed) live(t *testing.T, plant planted) []string {
 	return wrong
 }
 
-// life is the part of a process that follows two ConfigMaps, with one running and one
-// waiting pod.
+// life is the part of a process that follows two ConfigMaps, with one running and one waiting pod.
 type life struct {
 	*follower
 	source *informer.ConfigMaps

@@ -120,8 +120,7 @@ func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	told("with one in force")
 }
 
-// TestRepairedBeforeItLeads: a mistake that was repaired before the process leads is not
-// reported.
+// TestRepairedBeforeItLeads: a mistake that was repaired before the process leads is not reported.
 func TestRepairedBeforeItLeads(t *testing.T) {
 	s := newScripted(t)
 	s.Failed(errors.New("bad"), "x", plugintest.Queues(""))

@@ -89,8 +89,7 @@ func (h hangs) TakeWork() []output.Work {
 	return nil
 }
 
-// TestTheEndDoesNotWaitForACallThatHangs: the lease is released after the drain, although
-// a call hangs.
+// TestTheEndDoesNotWaitForACallThatHangs: the lease is released after the drain, although a call hangs.
 func TestTheEndDoesNotWaitForACallThatHangs(t *testing.T) {
 	before := interceptor
 	called, answer := make(chan struct{}, 1), make(chan struct{})
@@ -111,8 +110,7 @@ func TestTheEndDoesNotWaitForACallThatHangs(t *testing.T) {
 	plugintest.Until(t, "the drain ends with its time", drained.Load)
 }
 
-// TestFollowPodGroups: plugins are made in any order, and only a managed profile
-// counts.
+// TestFollowPodGroups: plugins are made in any order, and only a managed profile counts.
 func TestFollowPodGroups(t *testing.T) {
 	const managed = plugintest.Profile
 	for _, test := range []struct {
@@ -170,9 +168,8 @@ func TestTaintPolicy(t *testing.T) {
 	}
 }
 
-// TestHeldNodesAreTaintedForOthersOnly: the node is tainted before victims are deleted,
-// and nothing in this process sees the taint. It is removed with the hold, or at the end
-// of the process.
+// TestHeldNodesAreTaintedForOthersOnly: the node is tainted before victims are deleted, and nothing in
+// this process sees the taint. It is removed with the hold, or at the end of the process.
 func TestHeldNodesAreTaintedForOthersOnly(t *testing.T) {
 	for name, end := range map[string]func(*plugintest.Handle, *corev1.Pod){
 		"the asker is gone": func(h *plugintest.Handle, asker *corev1.Pod) { h.Delete(t, asker) },

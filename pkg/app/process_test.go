@@ -232,9 +232,8 @@ func isWrite(a clienttesting.Action) bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, a.GetVerb())
 }
 
-// TestCyclesWaitOnceForWhatExisted: as long as the store has not read everything that
-// existed, the cycles of the process wait for it for 10 s together, however many nodes
-// their filters run for.
+// TestCyclesWaitOnceForWhatExisted: as long as the store has not read everything that existed, the
+// cycles of the process wait for it for 10 s together, however many nodes their filters run for.
 func TestCyclesWaitOnceForWhatExisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &Process{Clock: clock.RealClock{}, synced: make(chan struct{})}

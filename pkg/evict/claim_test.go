@@ -219,9 +219,8 @@ func TestEndOfAPodIsReadFromTheAPIServer(t *testing.T) {
 	}
 }
 
-// While its hold lasts, the asker is nominated to the node. The nomination must not block
-// other pods once the hold is over, in particular if the asker has no scheduling cycle
-// any more.
+// While its hold lasts, the asker is nominated to the node. The nomination must not block other pods
+// once the hold is over, in particular if the asker has no scheduling cycle any more.
 func TestANominationEndsWithItsHold(t *testing.T) {
 	for _, c := range []struct {
 		name            string

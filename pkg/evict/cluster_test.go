@@ -388,8 +388,7 @@ func lasting() map[string]error {
 	}
 }
 
-// beyondEtcd is the answer of the API server to a write that makes an object larger than
-// etcd stores.
+// beyondEtcd is the answer of the API server to a write that makes an object larger than etcd stores.
 func beyondEtcd() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: 500, Message: "etcdserver: request is too large"}}
@@ -445,10 +444,9 @@ func keptOff(calls []call) error {
 	return nil
 }
 
-// wellFormed checks what must hold for all calls in every case: the claim is written
-// before the first mark and the first delete, a victim is marked before it is deleted
-// unless it is too large for the mark, and every write names one UID and neither takes the
-// grace period away nor makes it longer.
+// wellFormed checks what must hold for all calls in every case: the claim is written before the first
+// mark and the first delete, a victim is marked before it is deleted unless it is too large for the
+// mark, and every write names one UID and neither takes the grace period away nor makes it longer.
 func wellFormed(calls []call, asker string) error {
 	claimed, marked := false, map[string]bool{}
 	for i, c := range calls {

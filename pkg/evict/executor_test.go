@@ -136,8 +136,7 @@ func TestAClaimThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestTheLeaseIsLost: the lease is lost after each of the calls, and the work goes on when
-// it is back.
+// TestTheLeaseIsLost: the lease is lost after each of the calls, and the work goes on when it is back.
 func TestTheLeaseIsLost(t *testing.T) {
 	for k := 1; k <= 5; k++ {
 		story(t, func(t *testing.T, o *office) {
@@ -212,8 +211,7 @@ func TestLaterWork(t *testing.T) {
 	})
 }
 
-// TestCallsInFlight: there are never more than askers may be worked on at the same time,
-// and no fewer.
+// TestCallsInFlight: there are never more than askers may be worked on at the same time, and no fewer.
 func TestCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -106,8 +106,7 @@ func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 	return next, want
 }
 
-// madeRoom checks that exactly the wanted pods are gone, and the invariants of
-// wellFormed.
+// madeRoom checks that exactly the wanted pods are gone, and the invariants of wellFormed.
 func (o *office) madeRoom(want []string) error {
 	if err := wellFormed(o.cluster.made(), "a"); err != nil {
 		return err

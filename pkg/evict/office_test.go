@@ -191,8 +191,7 @@ func victimsOf(asker string, names ...string) (out []output.Victim) {
 	return out
 }
 
-// office is an executor and everything that it deals with. It must run in a synctest
-// bubble.
+// office is an executor and everything that it deals with. It must run in a synctest bubble.
 type office struct {
 	*Executor
 	cluster *cluster
@@ -304,8 +303,7 @@ func (o *office) end(w output.Work, how reservations.End) {
 	o.books.queue(release(w, how, why))
 }
 
-// expectAfter checks, after some time, what the store was told and which of the initial
-// pods are gone.
+// expectAfter checks, after some time, what the store was told and which of the initial pods are gone.
 func (o *office) expectAfter(t *testing.T, d time.Duration, want string, gone ...string) {
 	t.Helper()
 	pass(d)

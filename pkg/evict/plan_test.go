@@ -195,8 +195,7 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// TestAFinalFailureIsRolledBack: no victim was deleted, so none will be, and all marks
-// are cleared.
+// TestAFinalFailureIsRolledBack: no victim was deleted, so none will be, and all marks are cleared.
 func TestAFinalFailureIsRolledBack(t *testing.T) {
 	for name, err := range lasting() {
 		for _, verb := range []string{"patch", "delete"} {
@@ -272,8 +271,7 @@ func TestLateMarksAreJudgedAgain(t *testing.T) {
 	}
 }
 
-// TestAVictimTooLargeForTheMark: it is deleted without the mark, and with its own grace
-// period.
+// TestAVictimTooLargeForTheMark: it is deleted without the mark, and with its own grace period.
 func TestAVictimTooLargeForTheMark(t *testing.T) {
 	for _, name := range []string{"too large", "no room"} {
 		storyOf(t, name, func(t *testing.T, o *office) {

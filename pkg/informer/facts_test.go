@@ -255,9 +255,8 @@ func TestPriorityClassesMayBeForbidden(t *testing.T) {
 	}
 }
 
-// TestPriorityClassesAreWaitedFor checks that an API server that cannot answer does not
-// count as a refusal. Without the annotations of the classes, protected pods would be
-// preempted.
+// TestPriorityClassesAreWaitedFor checks that an API server that cannot answer does not count as a
+// refusal. Without the annotations of the classes, protected pods would be preempted.
 func TestPriorityClassesAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(class("stay", "false"))
@@ -331,8 +330,7 @@ func TestTranslateBudget(t *testing.T) {
 	}
 }
 
-// TestTranslateBudgetStatus checks what is read of the spec and the status apart from the
-// selector.
+// TestTranslateBudgetStatus checks what is read of the spec and the status apart from the selector.
 func TestTranslateBudgetStatus(t *testing.T) {
 	for _, c := range []struct {
 		policy *policyv1.UnhealthyPodEvictionPolicyType

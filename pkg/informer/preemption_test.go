@@ -191,8 +191,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestPreemptionFieldsAreApart sets all fields at once: no field may prevent the reading
-// of another.
+// TestPreemptionFieldsAreApart sets all fields at once: no field may prevent the reading of another.
 func TestPreemptionFieldsAreApart(t *testing.T) {
 	c := someClaim()
 	pod := holding(requiring(term(in("n1"))), corev1.ConditionTrue, c.Message())

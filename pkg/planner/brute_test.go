@@ -113,9 +113,8 @@ func (o *oracle) mayGo(node int, s []bool) (may []int) {
 // is large enough alone, would stop now.
 func (o *oracle) isLarge(set uint) bool { return o.wide["large"] && bits.OnesCount(set) == 1 }
 
-// subsets calls f with every subset, and what it frees on the node, until f returns
-// false. o.sums is what the subset takes. Each subset differs from the one before by one
-// pod.
+// subsets calls f with every subset, and what it frees on the node, until f returns false. o.sums is
+// what the subset takes. Each subset differs from the one before by one pod.
 func (o *oracle) subsets(node int, of []int, f func(set uint, freed []int64) bool) {
 	o.taken(nil)
 	freed, set := make([]int64, len(o.types)), uint(0)

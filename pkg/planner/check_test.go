@@ -241,8 +241,7 @@ func notices(t *testing.T, bug, part string, times int, try func(seed uint64) (p
 	expect.That(t, times <= 0, "%s was planted too seldom, %d times are missing", bug, times)
 }
 
-// TestChanceIsNoticed plants a planner that takes whichever of two equally harmful plans
-// comes first.
+// TestChanceIsNoticed plants a planner that takes whichever of two equally harmful plans comes first.
 func TestChanceIsNoticed(t *testing.T) {
 	notices(t, "the order of equally harmful plans", "another order", 1, func(seed uint64) (bool, error) {
 		m := generate(seed, 8)

@@ -67,8 +67,7 @@ func (g *generator) tenants(s *closedSystem) {
 	}
 }
 
-// rivals has a few queues that compete for several types, with pods of very different
-// shapes.
+// rivals has a few queues that compete for several types, with pods of very different shapes.
 func (g *generator) rivals(s *closedSystem) {
 	m := g.m
 	m.types = []string{"vcore", "memory", "gpu"}[:g.between(2, 3)]

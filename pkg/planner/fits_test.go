@@ -270,9 +270,8 @@ func TestFitsAffinity(t *testing.T) {
 	expect.Same(t, "victims", []string{"v1"}, uids(f.plan(m, 0)))
 }
 
-// TestFitsNextNode: a node that the filters reject whatever pods leave costs two calls,
-// or one call if they return Never. The next node is taken, and the rejected nodes are
-// named.
+// TestFitsNextNode: a node that the filters reject whatever pods leave costs two calls, or one call if
+// they return Never. The next node is taken, and the rejected nodes are named.
 func TestFitsNextNode(t *testing.T) {
 	m := pair()
 	for _, name := range []string{"a", "b", "c"} {

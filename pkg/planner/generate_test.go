@@ -18,8 +18,7 @@ type generator struct {
 	pods int
 	// crowded makes cases in which most pods may be preempted, and most are on one node.
 	crowded bool
-	// bounded is a queue above the ask's with a max that the asker should exceed; 0 for
-	// none.
+	// bounded is a queue above the ask's with a max that the asker should exceed; 0 for none.
 	bounded int
 }
 

@@ -11,14 +11,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
-// A queue may be over its max because of many pods on many nodes, of which those that
-// harm least may not be preempted (law 2). They are too many for an oracle over sets of
-// pods. But they form few equivalence classes, and an oracle over the number of victims
-// per class is exact.
+// A queue may be over its max because of many pods on many nodes, of which those that harm least may
+// not be preempted (law 2). They are too many for an oracle over sets of pods. But they form few
+// equivalence classes, and an oracle over the number of victims per class is exact.
 
-// kinds sorts pods into equivalence classes: no law and no criterion before creation
-// distinguishes the pods of a class, for an asker on a given node. The first pod of a class is
-// taken first.
+// kinds sorts pods into equivalence classes: no law and no criterion before creation distinguishes the
+// pods of a class, for an asker on a given node. The first pod of a class is taken first.
 func (o *oracle) kinds(node int, pods []int) [][]int {
 	byKind := map[string]int{}
 	var out [][]int
@@ -154,8 +152,7 @@ func sparse(seed uint64) *model {
 	return m
 }
 
-// alike adds pods of few kinds. Most are of the first kind, which mostly does the least
-// harm.
+// alike adds pods of few kinds. Most are of the first kind, which mostly does the least harm.
 func (g *generator) alike(amounts func(vcore int) []int64) {
 	m := g.m
 	var kinds []mpod
@@ -237,8 +234,7 @@ func checkSparse(m *model, plan planFunc, seed uint64) (want choice, best bool, 
 	return want, best, err
 }
 
-// TestManyAlikePodsOnManyNodes finds plans for a queue over its max among many pods of
-// few kinds.
+// TestManyAlikePodsOnManyNodes finds plans for a queue over its max among many pods of few kinds.
 func TestManyAlikePodsOnManyNodes(t *testing.T) { sparseCases(t, 1_500, 1) }
 
 func sparseCases(t *testing.T, cases, first uint64) {

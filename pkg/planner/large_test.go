@@ -16,9 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// If a node has more candidates than are considered exactly, a plan is still lawful,
-// needs each victim, and is the same in any order. There is a plan if taking the
-// candidates in order of harm yields one.
+// If a node has more candidates than are considered exactly, a plan is still lawful, needs each victim,
+// and is the same in any order. There is a plan if taking the candidates in order of harm yields one.
 
 func TestLargeCases(t *testing.T) { largeCases(t, 400, 1) }
 
@@ -37,8 +36,7 @@ func largeCases(t *testing.T, cases, first uint64) {
 	seen.require(t, cases, map[string]uint64{"too many to weigh all": 10, "several victims": 25})
 }
 
-// largeCase has up to 60 pods that are all different, so that the search cannot group
-// them.
+// largeCase has up to 60 pods that are all different, so that the search cannot group them.
 func largeCase(seed uint64) *model {
 	m := generate(seed, 60)
 	for i, p := range m.pods {

@@ -8,11 +8,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// An oracle finds the best plan by exhaustive search. For every node it judges every set
-// of pods by the laws as they are written down, and compares all sets that are lawful and
-// free enough. It shares no code with the planner. The laws and criteria in without are
-// switched off, and those in wide are interpreted too broadly, which makes the oracle a
-// planner with a planted bug.
+// An oracle finds the best plan by exhaustive search. For every node it judges every set of pods by the
+// laws as they are written down, and compares all sets that are lawful and free enough. It shares no
+// code with the planner. The laws and criteria in without are switched off, and those in wide are
+// interpreted too broadly, which makes the oracle a planner with a planted bug.
 type oracle struct {
 	*model
 	without, wide map[string]bool
@@ -26,9 +25,8 @@ type oracle struct {
 	overs         [][]int64 // by how much the asker exceeds the max of a queue of its path
 	sums          [][]int64
 	prices        []*alone // by pod, made on first use
-	// Statistics: the largest number of pods that may be preempted on the asker's node,
-	// and the number of pods that each rule forbade; for law 2, the number of nodes on
-	// which it forbade a set.
+	// Statistics: the largest number of pods that may be preempted on the asker's node, and the number
+	// of pods that each rule forbade; for law 2, the number of nodes on which it forbade a set.
 	candidates int
 	stoppedBy  map[planner.Rule]int
 }

@@ -20,8 +20,7 @@ func TestPlanAgainstOracle(t *testing.T) {
 	againstOracle(t, 20_000, 1, caseKind{"generate(%d, 8)", func(seed uint64) *model { return generate(seed, 8) }}, everyDay)
 }
 
-// caseKind draws random cases by their seed; name is the format of the call that
-// draws a case again.
+// caseKind draws random cases by their seed; name is the format of the call that draws a case again.
 type caseKind struct {
 	name string
 	draw func(seed uint64) *model
@@ -37,8 +36,7 @@ var upToSixteen = caseKind{"upToSixteen.draw(%d)", func(seed uint64) *model {
 	return g.generate()
 }}
 
-// sixteen are the minimal frequencies of kinds of cases, in thousandths, among
-// upToSixteen.
+// sixteen are the minimal frequencies of kinds of cases, in thousandths, among upToSixteen.
 var sixteen = map[string]uint64{
 	"candidates 10": 15, "candidates 12": 10, "candidates 14": 5, "candidates 16": 5,
 	"refused": 300, "held": 50, "victims 1": 80, "victims 2": 40, "victims 3": 5,
@@ -100,8 +98,7 @@ func (c tally) count(o *oracle, best choice, found bool) {
 	}
 }
 
-// require fails unless there was at least the given share, in thousandths, of each kind
-// of case.
+// require fails unless there was at least the given share, in thousandths, of each kind of case.
 func (c tally) require(t *testing.T, cases uint64, shares map[string]uint64) {
 	t.Helper()
 	for what, least := range shares {
@@ -119,9 +116,8 @@ var everyDay = map[string]uint64{
 	"stopped by pod of a DaemonSet": 20, "stopped by static pod": 20, "stopped by leaving already": 20, "stopped by being bound": 20,
 }
 
-// TestBarredNodes: no asker is placed on a barred node. The pods of such a node may still
-// be preempted for a max. Barred is not called for a node if the laws permit no plan
-// there.
+// TestBarredNodes: no asker is placed on a barred node. The pods of such a node may still be preempted
+// for a max. Barred is not called for a node if the laws permit no plan there.
 func TestBarredNodes(t *testing.T) {
 	belowMax := func(m *model) {
 		p := m.addQueue(0, "p")

@@ -144,11 +144,10 @@ func yunikornInfo(user string, groups []string) string {
 	return string(text)
 }
 
-// checkYuniKorn is the table of a cluster in which YuniKorn's admission controller stays.
-// It is a webhook: the request with its changes remains the request of the account that
-// made it, and the policies see it afterwards. Pods that it makes itself are treated as
-// those of any other account. The user of the table may make pods only under the user's
-// own name.
+// checkYuniKorn is the table of a cluster in which YuniKorn's admission controller stays. It is a
+// webhook: the request with its changes remains the request of the account that made it, and the
+// policies see it afterwards. Pods that it makes itself are treated as those of any other account. The
+// user of the table may make pods only under the user's own name.
 func (p policed) checkYuniKorn(anybody string) {
 	const (
 		replicaSets = "system:serviceaccount:kube-system:replicaset-controller"

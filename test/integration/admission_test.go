@@ -35,8 +35,7 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 		for _, o := range objects {
 			expect.Holds(t, a.delete(context.Background(), o))
 		}
-		// The API server drops the policies a moment later, and the next test may make
-		// such pods.
+		// The API server drops the policies a moment later, and the next test may make such pods.
 		m := marks{markQueueNote: "root..x", markInfo: "nonsense", "annotation large": strings.Repeat("x", 1<<17)}
 		dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 		succeeds(t, "the policies are gone", func() error {
@@ -69,8 +68,7 @@ func (p policed) annotate(key, value string) {
 	expect.Get(suite.client.CoreV1().Namespaces().Patch(p.Context(), p.ns, types.MergePatchType, change, metav1.PatchOptions{}))(p)
 }
 
-// as returns a client of a user, or of a service account like
-// "system:serviceaccount:ns:name".
+// as returns a client of a user, or of a service account like "system:serviceaccount:ns:name".
 func (p policed) as(user string) kubernetes.Interface {
 	p.Helper()
 	return p.asMember(user, groupsOf(user))
@@ -177,8 +175,7 @@ func (p policed) try(scheduler string, m marks) error {
 	return err
 }
 
-// make requests, as a user and as a dry run, an object of a kind with pods that have
-// these marks.
+// make requests, as a user and as a dry run, an object of a kind with pods that have these marks.
 func (p policed) make(user, kind string, m marks) error {
 	p.Helper()
 	_, err := p.ask(user, kind, m)
@@ -222,8 +219,7 @@ func (p policed) ask(user, kind string, m marks) (map[string]string, error) {
 	return annotations, err
 }
 
-// expectAnswer compares an answer with the expected one: part of the message of a
-// refusal, or empty.
+// expectAnswer compares an answer with the expected one: part of the message of a refusal, or empty.
 func (p policed) expectAnswer(what string, err error, says string) {
 	p.Helper()
 	refused := err != nil && strings.Contains(err.Error(), says)
@@ -365,8 +361,7 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 		byName(d)
 		d.Spec.Template.Annotations[placement.KeyUserInfo] = bobInfo
 	}), "")
-	// Without a version, because the status that the controller writes meanwhile would
-	// conflict.
+	// Without a version, because the status that the controller writes meanwhile would conflict.
 	write := func() {
 		d.ResourceVersion = ""
 		d = expect.Get(deployments.Update(p.Context(), d, metav1.UpdateOptions{}))(p)
@@ -382,8 +377,7 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 	p.expectAnswer("no user any more", update(anybody, func(d *appsv1.Deployment) { delete(d.Spec.Template.Annotations, placement.KeyUserInfo) }), "")
 }
 
-// checkTypes waits for the controller that checks the types of expressions, and expects
-// no findings.
+// checkTypes waits for the controller that checks the types of expressions, and expects no findings.
 func (p policed) checkTypes(policies ...string) {
 	p.Helper()
 	for _, name := range policies {

@@ -80,11 +80,10 @@ func (e *env) expectNoTaint() {
 	})
 }
 
-// TestBesideKubeScheduler makes room again and again beside upstream's scheduler, which
-// has waiting pods and gets new ones all the time. The nodes are full, and each victim
-// frees exactly the request of its asker. One pod is preempted for each asker, the asker
-// runs on the node that it held, and the other scheduler never gets a pod onto any of
-// these nodes.
+// TestBesideKubeScheduler makes room again and again beside upstream's scheduler, which has waiting
+// pods and gets new ones all the time. The nodes are full, and each victim frees exactly the request of
+// its asker. One pod is preempted for each asker, the asker runs on the node that it held, and the
+// other scheduler never gets a pod onto any of these nodes.
 func TestBesideKubeScheduler(t *testing.T) {
 	const perNode, extra = 25, 10
 	shipped := newInstallation(t, "second-scheduler.yaml", "beside")

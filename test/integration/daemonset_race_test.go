@@ -27,14 +27,13 @@ type race struct {
 	nodes []string
 }
 
-// TestRaceForADaemonSetsRoom makes pods of default-scheduler, of a high priority, race
-// for the room that is made for DaemonSet pods: they never win. On each node three race
-// against one. The first racer exists before; of two victims one leaves at once, and from
-// then on the racer would fit. The second racer is created when that room is free, and
-// its first attempt is for it. The third racer is created when the other victim ends,
-// just before, at the same time or just after. None of them is unschedulable or backing
-// off at the critical moment: the first two are rejected because of the hold while half
-// of the room is free, which is checked for each, and the third one is new.
+// TestRaceForADaemonSetsRoom makes pods of default-scheduler, of a high priority, race for the room
+// that is made for DaemonSet pods: they never win. On each node three race against one. The first racer
+// exists before; of two victims one leaves at once, and from then on the racer would fit. The second
+// racer is created when that room is free, and its first attempt is for it. The third racer is created
+// when the other victim ends, just before, at the same time or just after. None of them is
+// unschedulable or backing off at the critical moment: the first two are rejected because of the hold
+// while half of the room is free, which is checked for each, and the third one is new.
 func TestRaceForADaemonSetsRoom(t *testing.T) {
 	const rounds = races / raceNodes
 	e := setup(t, belowRoot("{name: daemons}, {name: fills}"), func(s *settings) { s.shipped = manifests.TwoProfiles })
@@ -51,8 +50,7 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 	e.expectBooks()
 }
 
-// run runs a round, and returns how many of the last racers were rejected while the node
-// was held.
+// run runs a round, and returns how many of the last racers were rejected while the node was held.
 func (r *race) run() (late int) {
 	r.ok(r.onAll("quick", inQueue("root.fills")))
 	r.ok(r.onAll("slow", inQueue("root.fills"), stopsAfter(5*time.Minute)))

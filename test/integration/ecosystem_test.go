@@ -100,8 +100,7 @@ func (e *env) runs(name string, environment []string, args ...string) {
 	})
 }
 
-// applyText applies the objects of a text in YAML, each until the API server knows its
-// kind.
+// applyText applies the objects of a text in YAML, each until the API server knows its kind.
 func (e *env) applyText(text string) {
 	e.Helper()
 	objects := expect.Get(demo.Read(fstest.MapFS{"objects.yaml": {Data: []byte(text)}}))(e)
@@ -240,9 +239,8 @@ health: {healthProbeBindAddress: "0"}
 	e.runs("jobset", nil, "--config="+config, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 }
 
-// TestEcosystemJobSetSample: the sample of docs/from-elsewhere.md runs on the JobSet
-// controller. When one of its pods is preempted, the JobSet starts again as a whole and
-// counts no restart.
+// TestEcosystemJobSetSample: the sample of docs/from-elsewhere.md runs on the JobSet controller. When
+// one of its pods is preempted, the JobSet starts again as a whole and counts no restart.
 func TestEcosystemJobSetSample(t *testing.T) {
 	e := setup(t, ecosystemQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})

@@ -64,9 +64,8 @@ type settings struct {
 	args    []argument // further arguments of plugins
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
-	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env
-	// are honoured. With Flags, the scheduler learns configNamespace only from these and
-	// Env.
+	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env are honoured.
+	// With Flags, the scheduler learns configNamespace only from these and Env.
 	launch localcluster.SchedulerOptions
 	// before is called when all but the scheduler is there, right before it starts.
 	before func(*env)
@@ -152,8 +151,7 @@ func (e *env) namespace(name string, annotations map[string]string) {
 	expect.Get(suite.client.CoreV1().Namespaces().Create(e.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: e.id}, Annotations: annotations},
 	}, metav1.CreateOptions{}))(e)
-	// The controller makes the service account a moment later, and pods cannot be created
-	// before.
+	// The controller makes the service account a moment later, and pods cannot be created before.
 	succeeds(e, "namespace "+name+" has its service account", func() error {
 		_, err := suite.client.CoreV1().ServiceAccounts(name).Get(e.Context(), "default", metav1.GetOptions{})
 		return err
@@ -188,8 +186,7 @@ func (e *env) putConfigMap(m *corev1.ConfigMap) {
 	e.ok(err)
 }
 
-// writeSchedulerConfig takes the shipped configuration and changes only what differs
-// between tests.
+// writeSchedulerConfig takes the shipped configuration and changes only what differs between tests.
 func (e *env) writeSchedulerConfig() {
 	e.Helper()
 	shipped := e.settings.shipped

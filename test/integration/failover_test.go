@@ -61,10 +61,9 @@ func failoverMoments(victims int) []moment {
 	}
 }
 
-// TestFailoverWhilePreempting kills the leader of two replicas in the middle of a
-// preemption, again and again: the standby, which has done nothing until then, takes over
-// when the lease has run out, reads nothing again, evicts only pods that the claim names
-// and none twice, and the asker gets its node.
+// TestFailoverWhilePreempting kills the leader of two replicas in the middle of a preemption, again and
+// again: the standby, which has done nothing until then, takes over when the lease has run out, reads
+// nothing again, evicts only pods that the claim names and none twice, and the asker gets its node.
 func TestFailoverWhilePreempting(t *testing.T) {
 	const victims = 3
 	both := setupReplicas(t, owedQueues(40, time.Second), elected)
@@ -192,12 +191,11 @@ func (r *replica) renewals(killed time.Time) []deed {
 	return leases
 }
 
-// countsFrom is the earliest moment from which the standby can count the lease of a
-// replica with these renewals. The standby compares renewals by a time in whole seconds:
-// three can look like one to it (the lease taken, renewed at once, and renewed half a
-// second later), but not four. So what it counts from is no earlier than the request that
-// wrote the lease the last time but two. The time is that of the log, not that in the
-// lease, which is of another clock.
+// countsFrom is the earliest moment from which the standby can count the lease of a replica with these
+// renewals. The standby compares renewals by a time in whole seconds: three can look like one to it
+// (the lease taken, renewed at once, and renewed half a second later), but not four. So what it counts
+// from is no earlier than the request that wrote the lease the last time but two. The time is that of
+// the log, not that in the lease, which is of another clock.
 func countsFrom(renewals []deed) time.Time { return renewals[max(len(renewals)-3, 0)].asked }
 
 // checkTakeover checks when the standby became the leader and what it did then.

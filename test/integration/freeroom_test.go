@@ -16,10 +16,9 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// TestFreeRoomGoesToJobsBelowTheirGuarantee: pods of Jobs end all the time, and more of them
-// wait than the guarantee of their queue covers, beside a Deployment that wants all. Each
-// time one ends, the next one gets the room, and no pod of the Deployment that is preempted
-// for it later.
+// TestFreeRoomGoesToJobsBelowTheirGuarantee: pods of Jobs end all the time, and more of them wait than
+// the guarantee of their queue covers, beside a Deployment that wants all. Each time one ends, the next
+// one gets the room, and no pod of the Deployment that is preempted for it later.
 func TestFreeRoomGoesToJobsBelowTheirGuarantee(t *testing.T) {
 	e := setup(t, belowRoot(`{name: owed, resources: {guaranteed: {vcore: 20}}, properties: {preemption.delay: 1s}},
  {name: loose, properties: {preemption.delay: 1s}}`)) // owed has the guarantee of ecosystemGuarantees
@@ -98,11 +97,10 @@ func underWay(bound []sight, at, before time.Time) (sum int64) {
 	return sum
 }
 
-// avoidable returns the victims that another order would have spared: less than two
-// seconds before one was told to go, its queue got a pod beyond its guarantee, while a pod
-// of another queue below its guarantee waited that got the victim's node later. Of the two
-// lists the first has those where the pod of its queue was bound to the victim's node, the
-// second those where it was bound to any node.
+// avoidable returns the victims that another order would have spared: less than two seconds before one
+// was told to go, its queue got a pod beyond its guarantee, while a pod of another queue below its
+// guarantee waited that got the victim's node later. Of the two lists the first has those where the pod
+// of its queue was bound to the victim's node, the second those where it was bound to any node.
 func (c *history) avoidable(victims []sight, groups ...string) (there, anywhere []string) {
 	bound := map[string][]sight{}
 	for _, g := range groups {

@@ -41,8 +41,7 @@ func installed(t *testing.T, name string) []*unstructured.Unstructured {
 	return expect.Get(demo.Read(fstest.MapFS{name: {Data: text}}))(t)
 }
 
-// applier applies objects of any kind as an administrator, and notes the warnings
-// of the API server.
+// applier applies objects of any kind as an administrator, and notes the warnings of the API server.
 type applier struct {
 	client   dynamic.Interface
 	mapper   meta.RESTMapper
@@ -305,16 +304,14 @@ func (r right) usedBy(event *auditv1.Event) bool {
 		(r.namespace == "" || o.Namespace == r.namespace) && (r.name == "" || o.Name == r.name) && allowedBy(event, r.role)
 }
 
-// allowedBy tells whether a role is the recorded reason for which a request was allowed.
-// That is never our role if one of upstream's, with a binding of the same kind, allows
-// the same.
+// allowedBy tells whether a role is the recorded reason for which a request was allowed. That is never
+// our role if one of upstream's, with a binding of the same kind, allows the same.
 func allowedBy(event *auditv1.Event, role string) bool {
 	return event.Annotations["authorization.k8s.io/decision"] == "allow" &&
 		strings.Contains(event.Annotations["authorization.k8s.io/reason"], fmt.Sprintf("Role %q", role))
 }
 
-// superfluous returns the rights that no request needed, and the upstream roles that no
-// request needed.
+// superfluous returns the rights that no request needed, and the upstream roles that no request needed.
 func superfluous(events []auditv1.Event, ours []bound, upstream []string) []string {
 	var out []string
 	for _, b := range ours {

@@ -28,9 +28,8 @@ import (
 // The shipped service account.
 const accountNamespace, accountName = "yunikorn", "paddock-scheduler"
 
-// prefixed is an installation of its own: namespaced objects are in its namespace;
-// objects without namespace, or in kube-system, have names with a prefix. The lease is
-// the same for all.
+// prefixed is an installation of its own: namespaced objects are in its namespace; objects without
+// namespace, or in kube-system, have names with a prefix. The lease is the same for all.
 func prefixed(objects []*unstructured.Unstructured, prefix, namespace string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, o := range objects {
@@ -58,8 +57,7 @@ func prefixed(objects []*unstructured.Unstructured, prefix, namespace string) []
 	return out
 }
 
-// installation is the manifests that users apply, in a namespace of its own and with its
-// name.
+// installation is the manifests that users apply, in a namespace of its own and with its name.
 type installation struct {
 	namespace string
 	objects   []*unstructured.Unstructured
@@ -132,8 +130,7 @@ func kubeconfigOf(t *testing.T, namespace, account string) string {
 	return path
 }
 
-// forgetLease removes the lease, so that no scheduler waits for one of another test that
-// was killed.
+// forgetLease removes the lease, so that no scheduler waits for one of another test that was killed.
 func forgetLease(t *testing.T) {
 	t.Helper()
 	leases := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem)
@@ -185,9 +182,8 @@ var installLife = belowRoot(`{name: daemons}, {name: capped, resources: {max: {v
  {name: owed, resources: {guaranteed: {vcore: 4}}, properties: {preemption.delay: 1s}},
  {name: borrows, properties: {preemption.delay: 1s}}`)
 
-// TestInstalledAccess runs the scheduler as installed, with its configuration and only
-// the rights of its service account, through all its kinds of requests; nothing is
-// forbidden.
+// TestInstalledAccess runs the scheduler as installed, with its configuration and only the rights of
+// its service account, through all its kinds of requests; nothing is forbidden.
 func TestInstalledAccess(t *testing.T) {
 	shipped := newInstallation(t, "second-scheduler.yaml", "life")
 	e := setup(t, "", shipped.run(t), func(s *settings) { // a refusal is remembered for 10 s otherwise, see lifeOfMetrics
@@ -296,8 +292,7 @@ func (e *env) lifeOfMetrics() {
 	})
 }
 
-// awaitLeader waits until the lease has a holder other than the one before, and returns
-// it.
+// awaitLeader waits until the lease has a holder other than the one before, and returns it.
 func (e *env) awaitLeader(before string) string {
 	e.Helper()
 	holder := ""

@@ -88,9 +88,8 @@ func startSuite(dir string) error {
 	return nil
 }
 
-// compile builds the binaries as far as needed, with the linker flags of the Makefile if
-// make runs the tests, and returns their directory. The go command decides whether there
-// is something to do.
+// compile builds the binaries as far as needed, with the linker flags of the Makefile if make runs the
+// tests, and returns their directory. The go command decides whether there is something to do.
 func compile(ctx context.Context) (string, error) {
 	root, err := build.FindRoot(".")
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// startPatience is for a launcher that has nothing to compile; samples may take two
-	// minutes.
+	// startPatience is for a launcher that has nothing to compile; samples may take two minutes.
 	startPatience = 4 * time.Minute
 	// startPromise is the promised time of a second start.
 	startPromise = 20 * time.Second

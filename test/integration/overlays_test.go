@@ -195,8 +195,7 @@ func TestReplaceDefault(t *testing.T) {
 	})
 }
 
-// startAnother starts the successor of a killed scheduler, with an address and a log of
-// its own.
+// startAnother starts the successor of a killed scheduler, with an address and a log of its own.
 func (e *env) startAnother(suffix string) {
 	e.Helper()
 	e.settings.launch.Name = "scheduler-" + e.id + "-again" + suffix

@@ -98,10 +98,9 @@ func (e *env) podGroupOnNodes() {
 	part.clear("three", "other")
 }
 
-// podGroupOutlivesScheduler: the scheduler is killed while two of three pods have their
-// places and wait for the third, for which a pod is being preempted. The next scheduler
-// preempts no other pod, and starts all three when that pod is gone, which the test
-// decides.
+// podGroupOutlivesScheduler: the scheduler is killed while two of three pods have their places and wait
+// for the third, for which a pod is being preempted. The next scheduler preempts no other pod, and
+// starts all three when that pod is gone, which the test decides.
 func (e *env) podGroupOutlivesScheduler() {
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	e.create("victim", 2, inQueue("root.others"), stopsAfter(5*time.Minute))

@@ -111,8 +111,7 @@ func (j *deedLog) between(from, to time.Time, of func(deed) bool) []deed {
 	return out
 }
 
-// replica is one of two schedulers. Its env is the test's, with its own process
-// and address.
+// replica is one of two schedulers. Its env is the test's, with its own process and address.
 type replica struct {
 	*env
 	name    string
@@ -186,10 +185,9 @@ func (r *replica) trespasses(until time.Time) []deed {
 	return r.deeds.between(r.started, until, deed.acts)
 }
 
-// judgeEvictions returns what is wrong with the evictions of one preemption: evicted pods
-// that the claim does not name, named pods that still run, and pods that were deleted
-// again while they were terminating. deletes are the deletes that the API server granted
-// to any client.
+// judgeEvictions returns what is wrong with the evictions of one preemption: evicted pods that the
+// claim does not name, named pods that still run, and pods that were deleted again while they were
+// terminating. deletes are the deletes that the API server granted to any client.
 func judgeEvictions(claimed, evicted []string, deletes []deed) []string {
 	var wrong []string
 	for _, name := range evicted {

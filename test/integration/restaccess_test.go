@@ -100,9 +100,8 @@ func reachableAddress(t *testing.T) string {
 	return ""
 }
 
-// servedAt makes a service with one endpoint, a pod with this address, as the controller
-// would for a scheduler that runs in the cluster. The API server's proxy connects only to
-// addresses of pods.
+// servedAt makes a service with one endpoint, a pod with this address, as the controller would for a
+// scheduler that runs in the cluster. The API server's proxy connects only to addresses of pods.
 func (e *env) servedAt(service, address string) {
 	host, portText, err := net.SplitHostPort(address)
 	e.ok(err)
@@ -123,8 +122,7 @@ func (e *env) servedAt(service, address string) {
 	expect.Get(core.Endpoints(e.ns).Create(e.Context(), endpoints, metav1.CreateOptions{}))(e)
 }
 
-// mayProxy gives a service account only the right to use the proxy to services, by these
-// verbs.
+// mayProxy gives a service account only the right to use the proxy to services, by these verbs.
 func (e *env) mayProxy(name string, verbs ...string) {
 	roles := suite.client.RbacV1()
 	expect.Get(roles.Roles(e.ns).Create(e.Context(), &rbacv1.Role{

@@ -106,9 +106,8 @@ func why(job *batchv1.Job, kind batchv1.JobConditionType) string {
 	return ""
 }
 
-// awaitMembers waits until REST shows an application in root.batch with so many pods, and
-// these as its originators; a name that ends in "-" is a prefix. Without names any
-// originators are accepted.
+// awaitMembers waits until REST shows an application in root.batch with so many pods, and these as its
+// originators; a name that ends in "-" is a prefix. Without names any originators are accepted.
 func (e *env) awaitMembers(app string, pods int, originators ...string) {
 	e.Helper()
 	what := fmt.Sprintf("application %s in root.batch has %d pods, originators %v", app, pods, originators)

@@ -108,9 +108,8 @@ func (c *play) makeBudgets() error {
 	return nil
 }
 
-// makePods makes the pods, the oldest of each play first. The API server sets their
-// creation times, in whole seconds: pods of one age are of one second, and those of the
-// next age of a later one.
+// makePods makes the pods, the oldest of each play first. The API server sets their creation times, in
+// whole seconds: pods of one age are of one second, and those of the next age of a later one.
 func (p *playhouse) makePods() {
 	ages := 0
 	for _, c := range p.plays {
@@ -288,8 +287,7 @@ func await(ctx context.Context, within time.Duration, done func() bool) {
 	}
 }
 
-// makeWay removes the leaving pods, and waits until all askers that were promised a node
-// are there.
+// makeWay removes the leaving pods, and waits until all askers that were promised a node are there.
 func (p *playhouse) makeWay() {
 	p.deleteLeaving(metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	await(p.Context(), 2*patience, func() bool {

@@ -109,8 +109,7 @@ func (p *playhouse) right() []*play {
 	return slices.DeleteFunc(slices.Clone(p.plays), func(c *play) bool { return c.wrong })
 }
 
-// play is one plan of a scenario. Its name is that of its queue, and the prefix of its
-// objects.
+// play is one plan of a scenario. Its name is that of its queue, and the prefix of its objects.
 type play struct {
 	*scenario.Case
 	house *playhouse
@@ -133,10 +132,9 @@ func (c *play) outcome() scenario.Outcome {
 	return out
 }
 
-// outcomeByName is the decision about the asker, read from the changes of pods since its
-// creation. Every pod that was removed counts as a victim. Without such a pod or a claim,
-// the asker's condition PodScheduled names the node on which it waits for leaving pods,
-// or the rule by which it is refused.
+// outcomeByName is the decision about the asker, read from the changes of pods since its creation.
+// Every pod that was removed counts as a victim. Without such a pod or a claim, the asker's condition
+// PodScheduled names the node on which it waits for leaving pods, or the rule by which it is refused.
 func (c *play) outcomeByName() scenario.Outcome {
 	out := scenario.Outcome{Asker: c.asker.Name, Kind: planner.Refuse}
 	for _, pod := range slices.AppendSeq(append(c.holders, c.asker), maps.Values(c.pods)) {

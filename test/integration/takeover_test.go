@@ -25,8 +25,7 @@ const (
 	takeoverMost  = takeoverTime + 5*time.Second
 )
 
-// look is a read of the lease by a standby. If upstream takes the lease, it does so after
-// a look.
+// look is a read of the lease by a standby. If upstream takes the lease, it does so after a look.
 type look struct {
 	asked, at time.Time // as of a deed
 	tried     bool      // whether it then tried to take the lease

@@ -25,9 +25,8 @@ var forgedQueues = belowRoot(`
  {name: fenced, resources: {guaranteed: {vcore: 100}}, properties: {preemption.policy: fence, preemption.delay: 500ms}},
  {name: evil, properties: {preemption.delay: 500ms}}, {name: lends}, {name: closed, properties: {preemption.policy: disabled}}`)
 
-// saysItIsOf names an owner. The garbage collector looks up the owners of all pods and
-// deletes pods with a missing owner. If it does not know the owner's kind, it leaves the
-// pod.
+// saysItIsOf names an owner. The garbage collector looks up the owners of all pods and deletes pods
+// with a missing owner. If it does not know the owner's kind, it leaves the pod.
 func saysItIsOf(version, kind, name string, uid types.UID) podOption {
 	yes := true
 	return func(p *corev1.Pod) {
@@ -160,8 +159,7 @@ func (e *env) pad(pod *corev1.Pod, n int) error {
 	return err
 }
 
-// padFully makes an annotation of a pod as long as the API server stores it, and returns
-// its length.
+// padFully makes an annotation of a pod as long as the API server stores it, and returns its length.
 func padFully(t *testing.T, e *env, pod *corev1.Pod) int {
 	fits, refused := 0, 250_000
 	for refused-fits > 1 {
@@ -184,11 +182,10 @@ func padFully(t *testing.T, e *env, pod *corev1.Pod) int {
 // never is the name of a program that would make volumes, and does not run.
 const never = "example.com/never"
 
-// TestVolumesThatNeverCome: a pod with a claim that has no volume or does not exist preempts
-// nothing and holds nothing, although its queue is below its guarantee. Pods that have a
-// node and wait for volumes that are never made are charged to their queue, and lose the
-// node when the time for binding is over: then the pods of a queue below its guarantee go
-// first.
+// TestVolumesThatNeverCome: a pod with a claim that has no volume or does not exist preempts nothing
+// and holds nothing, although its queue is below its guarantee. Pods that have a node and wait for
+// volumes that are never made are charged to their queue, and lose the node when the time for binding
+// is over: then the pods of a queue below its guarantee go first.
 func TestVolumesThatNeverCome(t *testing.T) {
 	e := setup(t, owedQueues(100, 500*time.Millisecond), preemption("retryInterval", "1s"), arg("VolumeBinding", "bindTimeoutSeconds", 2))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})

@@ -40,10 +40,9 @@ func (e *env) fill(of string, n int, options ...podOption) {
 // timeToGuarantee is how long after the delay the victim of a pod is chosen at the latest.
 const timeToGuarantee = 3 * time.Second
 
-// TestTimeToGuarantee checks how long a queue waits for its guarantee: ten of its pods
-// find four full nodes, and their ten victims are chosen soon after the delay. After that
-// /metrics has every gauge and histogram but that of pods that are held back, and
-// YuniKorn's names are there, too.
+// TestTimeToGuarantee checks how long a queue waits for its guarantee: ten of its pods find four full
+// nodes, and their ten victims are chosen soon after the delay. After that /metrics has every gauge and
+// histogram but that of pods that are held back, and YuniKorn's names are there, too.
 func TestTimeToGuarantee(t *testing.T) {
 	const delay, pods = 5 * time.Second, 10
 	e := setup(t, owedQueues(pods, delay))

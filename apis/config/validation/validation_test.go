@@ -16,9 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 )
 
-// Every file in testdata is a list of arguments of one plugin and of the
-// mistakes found in them. The command is the kind, the input its fields; they
-// are decoded and defaulted as the scheduler does it.
+// Every file in testdata is a list of arguments of one plugin and of the mistakes found in them. The
+// command is the kind, the input its fields; they are decoded and defaulted as the scheduler does it.
 func TestValidate(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

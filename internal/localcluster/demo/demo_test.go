@@ -121,8 +121,7 @@ func TestApplyNamesTheObject(t *testing.T) {
 	expect.Refused(a.Apply(context.Background(), []*unstructured.Unstructured{o}))(t, "Strange ns/x")
 }
 
-// samplePod is a pod of a sample workload; without a node it has a condition that says
-// why.
+// samplePod is a pod of a sample workload; without a node it has a condition that says why.
 func samplePod(namespace, name, node string, labels map[string]string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: corev1.PodSpec{NodeName: node}}
 	if node == "" {

@@ -114,8 +114,7 @@ func (m *model) fits(without []*planner.Pod) planner.Fit {
 	return planner.Fails
 }
 
-// room reports whether the asker fits by amounts once the pods, and leaving ones, are
-// gone.
+// room reports whether the asker fits by amounts once the pods, and leaving ones, are gone.
 func (m *model) room(gone []int) bool {
 	for t, want := range m.ask.request {
 		free := m.free(t)

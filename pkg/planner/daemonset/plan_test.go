@@ -55,8 +55,7 @@ var everyDay = map[string]uint64{
 	"single 1": 20, "single 1 by filters": 10, "multiple 1": 20, "multiple 2": 20, "multiple 3": 10, "multiple 4": 2, "multiple 2 by filters": 5,
 }
 
-// require fails unless there was at least the given share, in thousandths, of each kind
-// of node.
+// require fails unless there was at least the given share, in thousandths, of each kind of node.
 func (c tally) require(t *testing.T, cases uint64, shares map[string]uint64) {
 	t.Helper()
 	for what, least := range shares {
@@ -267,8 +266,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 	}
 }
 
-// TestChanceIsNoticed plants a planner that takes whichever of two equally
-// harmful pods comes first.
+// TestChanceIsNoticed plants a planner that takes whichever of two equally harmful pods comes first.
 func TestChanceIsNoticed(t *testing.T) {
 	for seed := uint64(1); seed <= 8000; seed++ {
 		m := generate(seed, 8)

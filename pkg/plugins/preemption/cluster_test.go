@@ -42,9 +42,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// cluster is a profile with upstream's filters and our plugins, at one moment: nodes and
-// pods as the scheduler's snapshot and our store have them. Nothing runs except what a
-// test calls.
+// cluster is a profile with upstream's filters and our plugins, at one moment: nodes and pods as the
+// scheduler's snapshot and our store have them. Nothing runs except what a test calls.
 type cluster struct {
 	framework.Framework
 	queue   *queue
@@ -224,8 +223,7 @@ func (c *cluster) translate(p *corev1.Pod) objects.Pod {
 	return t
 }
 
-// fail runs a cycle, up to PostFilter, of a pod that no node takes or that its quota
-// rejects.
+// fail runs a cycle, up to PostFilter, of a pod that no node takes or that its quota rejects.
 func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framework.NodeToStatus) {
 	tb.Helper()
 	c.seen(tb, pod)
@@ -250,9 +248,8 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 	return state, statuses
 }
 
-// answer runs a cycle in which no node takes the pod, ends other pods, if any, and calls
-// PostFilter. The store and the informers then know that those pods ended, and the
-// snapshot of the cycle does not.
+// answer runs a cycle in which no node takes the pod, ends other pods, if any, and calls PostFilter.
+// The store and the informers then know that those pods ended, and the snapshot of the cycle does not.
 func (c *cluster) answer(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (string, *fwk.Status) {
 	t.Helper()
 	state, statuses := c.fail(t, pod)

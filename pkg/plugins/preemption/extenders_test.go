@@ -104,8 +104,7 @@ func (e *httpExtender) answerFilter(r *http.Request) any {
 	return result
 }
 
-// withExtenders adds extenders to a cluster, made as the scheduler does from its
-// configuration.
+// withExtenders adds extenders to a cluster, made as the scheduler does from its configuration.
 func withExtenders(t testing.TB, extenders ...*httpExtender) frameworkruntime.Option {
 	t.Helper()
 	var out []fwk.Extender
@@ -205,9 +204,8 @@ func naming(pods ...string) func(map[string]*extenderv1.MetaVictims) {
 	}
 }
 
-// TestExtendersNameOtherPods: an extender that returns fewer victims agrees. One that
-// returns other victims is called again with more pods. The laws decide which may be
-// preempted.
+// TestExtendersNameOtherPods: an extender that returns fewer victims agrees. One that returns other
+// victims is called again with more pods. The laws decide which may be preempted.
 func TestExtendersNameOtherPods(t *testing.T) {
 	peer := labelled(running("kept", "n1", 100), "queue", "root.a") // of the asker's queue
 	for name, c := range map[string]struct {
@@ -264,8 +262,7 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 	})
 }
 
-// TestExtendersKnowWhatLeaves: pods that leave in any case are among the proposed
-// victims.
+// TestExtendersKnowWhatLeaves: pods that leave in any case are among the proposed victims.
 func TestExtendersKnowWhatLeaves(t *testing.T) {
 	leaves := running("v1", "n1", 100)
 	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{}, new(int64(60))

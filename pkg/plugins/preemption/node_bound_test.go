@@ -116,10 +116,9 @@ func TestNominatedPodsDoNotCountOnAHeldNode(t *testing.T) {
 	expect.Same(t, "nominated to the node", []string{"asker"}, c.nominated(t, asker))
 }
 
-// TestAnotherPluginRefusesTheDaemonSetPod: a PreFilter plugin refuses a DaemonSet pod, and
-// its Filter, which has no state then, passes. The node is not held, with room on it or
-// not, and no pod is preempted. An earlier hold ends. When the refusal ends, the pod gets
-// its room.
+// TestAnotherPluginRefusesTheDaemonSetPod: a PreFilter plugin refuses a DaemonSet pod, and its Filter,
+// which has no state then, passes. The node is not held, with room on it or not, and no pod is
+// preempted. An earlier hold ends. When the refusal ends, the pod gets its room.
 func TestAnotherPluginRefusesTheDaemonSetPod(t *testing.T) {
 	bothProfiles(t, func(t *testing.T, profile string) {
 		for _, milliCPU := range []int64{50, 150} { // with room, and without

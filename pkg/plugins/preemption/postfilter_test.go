@@ -217,9 +217,8 @@ func TestEndedPodsAreNotCountedOnTheNode(t *testing.T) {
 	}
 }
 
-// TestRoomThatCameByItself: capacity that became free during a cycle is not held for the
-// pod that was tried, because other pods may be before it. The pod is tried again in its
-// turn.
+// TestRoomThatCameByItself: capacity that became free during a cycle is not held for the pod that was
+// tried, because other pods may be before it. The pod is tried again in its turn.
 func TestRoomThatCameByItself(t *testing.T) {
 	ended := running("v1", "n1", 100)
 	c := twoNodes(t, podList{ended, running("v2", "n1", 100), running("v3", "n2", 200)})

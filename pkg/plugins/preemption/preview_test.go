@@ -190,9 +190,8 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 	}
 }
 
-// TestPreviewBesideAHold: a node that a member of a PodGroup holds is open for a preview of
-// another member, and what a holder does not need is for pods of other namespaces, as the filter
-// says.
+// TestPreviewBesideAHold: a node that a member of a PodGroup holds is open for a preview of another
+// member, and what a holder does not need is for pods of other namespaces, as the filter says.
 func TestPreviewBesideAHold(t *testing.T) {
 	for _, next := range []struct {
 		name             string

@@ -1,7 +1,6 @@
-// Package conformance_test runs some of upstream's tests with our plugins in every test
-// run. So every change shows, and not only the nightly run, that the suites can still be
-// rewritten, built and run, and that the verdicts that depend most on the order and the
-// filter are the same.
+// Package conformance_test runs some of upstream's tests with our plugins in every test run. So every
+// change shows, and not only the nightly run, that the suites can still be rewritten, built and run,
+// and that the verdicts that depend most on the order and the filter are the same.
 package conformance_test
 
 import (

@@ -11,9 +11,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// dryRun sends the rendered chart to the API server, for a namespace without an
-// installation, and returns its answer for each object; nothing is stored. A warning is
-// an error.
+// dryRun sends the rendered chart to the API server, for a namespace without an installation, and
+// returns its answer for each object; nothing is stored. A warning is an error.
 func dryRun(ctx context.Context, values string) (string, error) {
 	text := fmt.Sprintf(`kubectl create namespace chart-values --dry-run=client -o yaml | kubectl apply -f - > said.txt
 helm template paddock manifests/chart --namespace chart-values --kube-version 1.35 --values %q > objects.yaml
@@ -69,9 +68,8 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 	}
 }
 
-// TestPoliciesServed runs helm with the API server: policies of a version that the API
-// server does not know are refused before anything is created, with a message that says
-// what to do.
+// TestPoliciesServed runs helm with the API server: policies of a version that the API server does not
+// know are refused before anything is created, with a message that says what to do.
 func TestPoliciesServed(t *testing.T) {
 	says := func(version string) string {
 		return expect.Get(shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{}))(t)

@@ -43,10 +43,9 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// inTurn are the commands in the order in which they are run: as the pages have them,
-// then those that remove what the others need, then the long ones. The long ones last
-// longer than the stage: its events expire after an hour, and so does the grace period of
-// its victims.
+// inTurn are the commands in the order in which they are run: as the pages have them, then those that
+// remove what the others need, then the long ones. The long ones last longer than the stage: its events
+// expire after an hour, and so does the grace period of its victims.
 func inTurn(commands []command) []command {
 	out := slices.Clone(commands)
 	turn := func(c command) int {
@@ -63,10 +62,9 @@ func inTurn(commands []command) []command {
 	return out
 }
 
-// retried tries a command until it prints what the page shows. Effects of the stage's
-// setup may not be over: the cluster has until by to come to rest, and later a pod may
-// still be tried at the moment of the query. A command that changes something is tried
-// once.
+// retried tries a command until it prints what the page shows. Effects of the stage's setup may not be
+// over: the cluster has until by to come to rest, and later a pod may still be tried at the moment of
+// the query. A command that changes something is tried once.
 func retried(ctx context.Context, c command, by time.Time) (string, error) {
 	r, _ := ruleOf(c.text)
 	for tries := 1; ; tries++ {
@@ -109,8 +107,7 @@ func try(ctx context.Context, text string) (string, error) {
 	return r.run(ctx, text)
 }
 
-// isElsewhere checks that the test that covers a command exists, and the target that the
-// command names.
+// isElsewhere checks that the test that covers a command exists, and the target that the command names.
 func (r *rule) isElsewhere(ctx context.Context, text string) error {
 	if strings.HasPrefix(text, "make ") {
 		if err := lookUp(ctx, text); err != nil {

@@ -48,8 +48,7 @@ type command struct {
 
 func (c command) String() string { return fmt.Sprintf("%s:%d: %s", c.page, c.line, c.text) }
 
-// begins tells whether a text begins with the name of a program. "kind" alone is a field
-// or a label.
+// begins tells whether a text begins with the name of a program. "kind" alone is a field or a label.
 func begins(text string) bool {
 	first, rest, _ := strings.Cut(text, " ")
 	return slices.Contains(programs, first) && (first != "kind" || rest != "")
@@ -60,8 +59,7 @@ var (
 	comment = regexp.MustCompile(`\s{2,}#.*$`)
 )
 
-// extract finds the commands of a page. The error names blocks with commands that
-// are not marked sh.
+// extract finds the commands of a page. The error names blocks with commands that are not marked sh.
 func extract(page, text string) ([]command, error) {
 	var out []command
 	lines := strings.Split(text, "\n")
@@ -161,8 +159,7 @@ func TestExtract(t *testing.T) {
 	expect.Refused(extract("p.md", "```\nmake all\n```\n"))(t, "not marked sh: make all")
 }
 
-// changing are the parts of an output that differ from run to run, and their replacements
-// on a page.
+// changing are the parts of an output that differ from run to run, and their replacements on a page.
 var changing = []struct {
 	part  *regexp.Regexp
 	shown string

@@ -95,9 +95,8 @@ const (
 	forbidReader = "kubectl delete clusterrole,clusterrolebinding paddock-reader"
 )
 
-// browses reads pages through kubectl proxy, with their style sheet, as a browser does.
-// It does not read REST, which other sites could read through the proxy. Without the
-// proxy nothing is read.
+// browses reads pages through kubectl proxy, with their style sheet, as a browser does. It does not
+// read REST, which other sites could read through the proxy. Without the proxy nothing is read.
 const browses = `at=$(sed -nE 's|^Starting to serve on (127[0-9.:]+)$|http://\1|p' said)
 for page in / /waiting /nodes /decisions /configuration /health; do curl -sf "$at$page" > page; grep -q '<title>' page; done
 style=$(sed -nE 's|.*<link[^>]* href="([^"]*\.css[^"]*)".*|\1|p' page)
@@ -137,14 +136,12 @@ const simulated = "the nodes are simulated: no process runs in a pod there"
 const hasPods = restore + `
 until [[ -n $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]; do sleep 0.2; done`
 
-// hasAllPods waits until the Deployment has all its pods, and none of an earlier one is
-// left.
+// hasAllPods waits until the Deployment has all its pods, and none of an earlier one is left.
 const hasAllPods = restore + `
 until replicas=$(kubectl -n yunikorn get deployment paddock-scheduler -o jsonpath='{.status.replicas}') && ((${replicas:-0} >= 2)) &&
   (($(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name | wc -l) == replicas)); do sleep 0.2; done`
 
-// rolledOut reports the pods of the Deployment as ready, as kubelets would, until it has
-// no others.
+// rolledOut reports the pods of the Deployment as ready, as kubelets would, until it has no others.
 const rolledOut = hasPods + `
 until [[ $(kubectl -n yunikorn rollout status deployment paddock-scheduler --watch=false) == *"successfully rolled out"* ]]; do
   for pod in $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name); do

@@ -24,9 +24,8 @@ const patience = 3 * time.Minute
 // commands that compile, the leader must not lose its lease, because it would exit.
 var patient = []string{"--v=2", "--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s"}
 
-// stage starts the scheduler and makes what testdata/stage has, file by file. The first
-// lines of a file name the pod to delete before it is applied, and the explanation to
-// wait for before the next one:
+// stage starts the scheduler and makes what testdata/stage has, file by file. The first lines of a file
+// name the pod to delete before it is applied, and the explanation to wait for before the next one:
 //
 //	# delete NAMESPACE/POD
 //	# await NAMESPACE/POD TEXT of its explanation

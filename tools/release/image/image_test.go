@@ -48,8 +48,7 @@ func compiled(t *testing.T, s Source, flags ...string) Binary {
 	return expect.Get(ReadBinary(path))(t)
 }
 
-// products are all that is made of one binary: the archive and the bill of
-// materials, byte by byte.
+// products are all that is made of one binary: the archive and the bill of materials, byte by byte.
 func products(t *testing.T, b Binary) (archive, sbom []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.tar")

@@ -98,10 +98,9 @@ func named(t *testing.T, text []byte) []string {
 	return out
 }
 
-// TestSBOMHasWhatIsLinked compares the bill of materials of a real program, the one that
-// makes images, with what the go command reads out of it. It plants modules that are left
-// out, another version, and one module too many. The image's own program is looked at in
-// the same way by hack/check-image.sh.
+// TestSBOMHasWhatIsLinked compares the bill of materials of a real program, the one that makes images,
+// with what the go command reads out of it. It plants modules that are left out, another version, and
+// one module too many. The image's own program is looked at in the same way by hack/check-image.sh.
 func TestSBOMHasWhatIsLinked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "release")
 	// Not as Build does it: this takes what is compiled for other tests.

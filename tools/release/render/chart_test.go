@@ -171,8 +171,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// Where helm asks the API server, policies that it does not know are refused, with what
-// to do.
+// Where helm asks the API server, policies that it does not know are refused, with what to do.
 func TestPoliciesServed(t *testing.T) {
 	const kind = "admissionregistration.k8s.io/%s/MutatingAdmissionPolicy"
 	for version, says := range map[string]string{
@@ -251,8 +250,7 @@ func TestAffinities(t *testing.T) {
 	}
 }
 
-// In another namespace, under another name, only the lease and what belongs to
-// it stay in kube-system.
+// In another namespace, under another name, only the lease and what belongs to it stay in kube-system.
 func TestOtherNamespace(t *testing.T) {
 	text := expect.Get(Chart(chartDir, Release{Name: "second", Namespace: "queues"}))(t)
 	for key := range objects(t, text) {

@@ -65,8 +65,7 @@ func typed[T any](t *testing.T, o *unstructured.Unstructured) *T {
 	return out
 }
 
-// reached are the policy and the pod template of an installation; the policy selects the
-// pods.
+// reached are the policy and the pod template of an installation; the policy selects the pods.
 func reached(t *testing.T, all map[Key]*unstructured.Unstructured) (*networkingv1.NetworkPolicy, *corev1.PodTemplateSpec) {
 	t.Helper()
 	var policy *networkingv1.NetworkPolicy

@@ -65,10 +65,9 @@ func charted(t *testing.T, r Release) map[Key]*unstructured.Unstructured {
 	return objects(t, expect.Get(Chart(chartDir, r))(t))
 }
 
-// meanings takes away in what chart and kustomizations differ by their nature, and
-// returns the rest as text: the namespace, which helm does not own; helm's labels;
-// how a change of the configuration replaces the pods, by the name of the ConfigMap
-// or by an annotation; comments in the configuration.
+// meanings takes away in what chart and kustomizations differ by their nature, and returns the rest as
+// text: the namespace, which helm does not own; helm's labels; how a change of the configuration
+// replaces the pods, by the name of the ConfigMap or by an annotation; comments in the configuration.
 func meanings(t *testing.T, all map[Key]*unstructured.Unstructured) map[string]string {
 	t.Helper()
 	hashed := ""

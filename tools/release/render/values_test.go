@@ -85,9 +85,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestOwnConfiguration: what the values ask of the configuration is refused where
-// schedulerConfig does not have it as a key; in a comment, or as a part of another key or
-// name, it is not there.
+// TestOwnConfiguration: what the values ask of the configuration is refused where schedulerConfig does
+// not have it as a key; in a comment, or as a part of another key or name, it is not there.
 func TestOwnConfiguration(t *testing.T) {
 	for _, c := range []struct {
 		values map[string]any
@@ -127,8 +126,7 @@ func TestOwnConfiguration(t *testing.T) {
 	}
 }
 
-// rows are the files of values that test/integration/docs brings before an API
-// server, by name.
+// rows are the files of values that test/integration/docs brings before an API server, by name.
 func rows(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files := expect.Get(filepath.Glob(chartDir + "/ci/*-values.yaml"))(t)
@@ -141,8 +139,7 @@ func rows(t *testing.T) map[string]map[string]any {
 	return out
 }
 
-// flat lists what values set, by path, down to what has no keys or keys that the user
-// chooses.
+// flat lists what values set, by path, down to what has no keys or keys that the user chooses.
 func flat(values map[string]any, at string, whole func(path string) bool, into map[string]any) {
 	for name, value := range values {
 		path := name
