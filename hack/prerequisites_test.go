@@ -2,8 +2,6 @@
 package hack
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -81,10 +79,12 @@ func TestPrerequisites(t *testing.T) {
 		{name: "CC is wrong", machine: with(machine{"id": root, "apt-get": apt}), env: []string{"CC=/nowhere"}, says: []string{"CC is /nowhere"}},
 		{name: "no Go", machine: with(machine{"id": root, "apt-get": apt}, "go"), says: []string{"https://go.dev/dl"}},
 	} {
-		out, ok := c.machine.prerequisites(t, c.env...)
-		expect.That(t, ok == c.ok && (len(c.says) != 0 || out == ""),
-			"%s: content %v, want %v; it says\n%s", c.name, ok, c.ok, out)
-		expect.Says(t, out, c.says...)
+		t.Run(c.name, func(t *testing.T) {
+			out, ok := c.machine.prerequisites(t, c.env...)
+			expect.That(t, ok == c.ok && (len(c.says) != 0 || out == ""),
+				"content %v, want %v; it says\n%s", ok, c.ok, out)
+			expect.Says(t, out, c.says...)
+		})
 	}
 }
 
@@ -93,7 +93,9 @@ func TestNothingIsCompiledBefore(t *testing.T) {
 	cmd := exec.Command("make", "-C", "..", "-n", "test")
 	cmd.Env = append(os.Environ(), "MAKEFLAGS=")
 	out, err := cmd.CombinedOutput()
-	expect.That(t, err == nil, "%v\n%s", err, out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	first, golang := strings.Index(string(out), "hack/prerequisites.sh"), strings.Index(string(out), "go ")
 	expect.That(t, first >= 0 && (golang < 0 || golang >= first),
 		"prerequisites at %d, the first go command at %d of\n%s", first, golang, out)
@@ -143,35 +145,4 @@ command_not_found_handle() {
 		return fmt.Errorf("it calls, in two runs,\n%s", calls)
 	}
 	return nil
-}
-
-// checkPatch returns nil where a patch fits the files in a directory, and else what git
-// says. Nothing is written. The directory need not be of a repository.
-func checkPatch(ctx context.Context, dir string, patch []byte) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	git := exec.CommandContext(ctx, "git", "apply", "--check")
-	// In a part of some other repository git would leave out what is not below that part.
-	git.Dir, git.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	git.Stdin = bytes.NewReader(patch)
-	if text, err := git.CombinedOutput(); err != nil {
-		return fmt.Errorf("git apply --check: %w\n%s", err, text)
-	}
-	return nil
-}
-
-// TestPatchesFit: the changes known for other versions of Kubernetes fit the files as
-// they are. That all of it builds with them is for make compat to say.
-func TestPatchesFit(t *testing.T) {
-	patches := expect.Get(filepath.Glob(filepath.Join("compat", "*.patch")))(t)
-	expect.That(t, len(patches) > 0, "there is no patch in hack/compat")
-	for _, name := range patches {
-		patch := expect.Get(os.ReadFile(name))(t)
-		err := checkPatch(t.Context(), "..", patch)
-		expect.That(t, err == nil, "%s does not fit: make it anew (docs/upgrade.md): %v", name, err)
-		patch = bytes.Replace(patch, []byte("\n "), []byte("\n not "), 1)
-		expect.That(t, checkPatch(t.Context(), "..", patch) != nil, "%s fits with a line that is in no file", name)
-	}
 }
