@@ -79,7 +79,10 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 		var told []bool
 		c.server.options.Guard = guardFunc(func(r *http.Request, known bool) error {
 			told = append(told, known)
-			return map[bool]error{false: ErrUnknown}[r.Header.Get("Authorization") == "Bearer mine"]
+			if r.Header.Get("Authorization") != "Bearer mine" {
+				return ErrUnknown
+			}
+			return nil
 		})
 		s := serveCluster(t, c, quietly)
 		here, permitted, refused := s.open(t, "127.0.0.1"), s.open(t, ours), s.open(t, "10.2.0.1")

@@ -336,7 +336,10 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 	for _, page := range pages {
 		w := &stalled{header: http.Header{}, writing: make(chan struct{}), gone: gone}
 		path, body, posted := strings.Cut(page, " ")
-		method := map[bool]string{false: http.MethodGet, true: http.MethodPost}[posted]
+		method := http.MethodGet
+		if posted {
+			method = http.MethodPost
+		}
 		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 		r.Header.Set("Accept-Encoding", "gzip")
 		readers.Go(func() { handler.ServeHTTP(w, r) })

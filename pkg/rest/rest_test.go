@@ -89,8 +89,9 @@ func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder { return answe
 func read[D any](t testing.TB, c *cluster, path string) (document D) {
 	t.Helper()
 	w, body := c.do(http.MethodGet, path)
-	expect.That(t, w.Code == http.StatusOK, "%s: %d: %s", path, w.Code, body)
-	expect.OK(t, json.Unmarshal(body, &document))
+	if err := json.Unmarshal(body, &document); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s: %d, %v: %s", path, w.Code, err, body)
+	}
 	return document
 }
 
@@ -227,9 +228,12 @@ func TestNamesAreDecodedOnceMore(t *testing.T) {
 		"usage/group/none%252F":              "",
 	} {
 		w, body := c.do(http.MethodGet, partitionPath+path)
-		is := map[bool]int{true: http.StatusNotFound, false: http.StatusOK}[want == ""]
-		expect.Same(t, path, is, w.Code)
-		expect.Says(t, string(body), want)
+		code := http.StatusOK
+		if want == "" {
+			code = http.StatusNotFound
+		}
+		expect.That(t, w.Code == code && strings.Contains(string(body), want),
+			"%s: %d %s, want %d %s", path, w.Code, body, code, want)
 	}
 }
 

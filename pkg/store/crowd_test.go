@@ -75,8 +75,9 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 		for _, ref := range s.TakeActivations() {
 			class := prefix + string(ref.UID)
 			s.Gate(ref.UID, later)
-			_, why := s.BeginPlan(ref.UID, class, nil, later)
-			expect.That(t, why.None() == (c.types == 0 || p.Namespace != "evil"), "%s: %v", ref.Name, why)
+			if _, why := s.BeginPlan(ref.UID, class, nil, later); why.None() != (c.types == 0 || p.Namespace != "evil") {
+				t.Fatalf("%s with %d invented types: %v", ref.Name, c.types, why)
+			}
 			asked++
 			s.NoNode(ref.UID, class, reasons.Brief(reasons.NoNodeFits), later)
 		}
@@ -105,8 +106,9 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 			s.Assume(p.UID, "n1", NoSnapshot, later)
 			p.Node = "n1"
 			s.Upsert(p, later)
-			_, why := s.BeginPlan("asker", "a", nil, later.Add(time.Duration(i)*time.Minute))
-			expect.That(t, why.None(), "no plan: %v", why)
+			if _, why := s.BeginPlan("asker", "a", nil, later.Add(time.Duration(i)*time.Minute)); !why.None() {
+				t.Fatalf("no plan with %d invented types: %v", c.types, why)
+			}
 			if also != nil {
 				also(s)
 			}
@@ -158,9 +160,9 @@ func TestInventedTypes(t *testing.T) {
 	want := crowd{pods: 1000}.mostTypes(t, nil)
 	for _, n := range []int{20, cache.MostTypes - 1, 200} {
 		own, others, _ := crowd{pods: 1000, types: n}.beside(t, nil)
-		t.Logf("pods with %d invented types cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, others, own, ordinary, ordinaryOwn)
 		expect.That(t, others.isAtMostTwice(ordinary) && own.visits <= 2*ordinaryOwn.visits,
-			"pods with %d invented types each cost too much: see above", n)
+			"pods with %d invented types each cost others %+v and themselves %+v, ordinary ones %+v and %+v",
+			n, others, own, ordinary, ordinaryOwn)
 		got := (crowd{pods: 1000, types: n}).mostTypes(t, nil)
 		expect.That(t, got <= want, "with %d types an event may visit %d, without %d", n, got, want)
 	}
@@ -175,9 +177,9 @@ func TestInventedQueues(t *testing.T) {
 		ordinaryOwn, ordinary, _ := crowd{pods: n}.beside(t, nil)
 		for _, most := range []int{0, n / 10} {
 			own, others, s := crowd{pods: n, queues: true, most: most}.beside(t, nil)
-			t.Logf("%d pods with queues, at most %d, cost others %+v and themselves %+v, ordinary ones %+v and %+v", n, most, others, own, ordinary, ordinaryOwn)
 			expect.That(t, others.isAtMostTwice(ordinary) && own.visits <= 2*ordinaryOwn.visits,
-				"%d pods with queues, at most %d, cost too much: see above", n, most)
+				"%d pods with queues, at most %d, cost others %+v and themselves %+v, ordinary ones %+v and %+v",
+				n, most, others, own, ordinary, ordinaryOwn)
 			expect.Same(t, "queues of root", 2+cmp.Or(most, n), len(s.model.Cache.Tree().Root().Children))
 			if most == 0 {
 				made[n] = others

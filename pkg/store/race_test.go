@@ -124,7 +124,7 @@ func read(t *testing.T, snap *queues.Snapshot) {
 		for _, c := range q.Children {
 			n += snap.Queue(c).Applications
 		}
-		expect.That(t, n <= q.Applications, "%s has %d applications, not %d", q.Path, q.Applications, n)
+		expect.That(t, n <= q.Applications, "%s has %d applications, its children %d", q.Path, q.Applications, n)
 	}
 }
 

@@ -253,36 +253,27 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	for i, arg := range d.CmdArgs {
 		words[i] = arg.String()
 	}
-	events := map[string]func(){
-		"store":            func() { s.begin(t, d) },
-		"start":            func() { s.store.Start(s.now) },
-		"delete-namespace": func() { s.store.DeleteNamespace(words[0], s.now) },
-		"podgroup":         func() { s.store.SetPodGroup("ns", words[0], expect.Get(strconv.Atoi(words[1]))(t), s.now) },
-		"delete-podgroup":  func() { s.store.SetPodGroup("ns", words[0], 0, s.now) },
-		"node":             func() { s.store.UpsertNode(words[0], queuestest.Vector(strings.Join(words[1:], " ")), s.now) },
-		"delete-node":      func() { s.store.DeleteNode(words[0], s.now) },
-		"node-changed":     func() { s.store.NodeChanged(words[0], s.now) },
-		"cordon":           func() { s.store.SetNodeSchedulable(words[0], false, s.now) },
-		"uncordon":         func() { s.store.SetNodeSchedulable(words[0], true, s.now) },
-		"budget":           func() { s.store.UpsertBudget(scriptBudget(t, d), s.now) },
-		"delete-budget":    func() { s.store.DeleteBudget("ns", words[0], s.now) },
-		"not-ready":        func() { s.store.SetNotReady(reasons.New(reasons.QueueNotFound, "%s", d.Input)) },
-		"lead":             func() { s.store.StartLeading(s.now) },
-		"refuse-once":      func() { s.store.VictimsRefused(refused(words), s.now) },
-		"preemption":       func() { s.preemption(t, d) },
-		"port":             func() { s.port = strings.Join(words, "") },
-	}
-	if event := events[d.Cmd]; event != nil {
-		event()
-		return ""
-	}
 	switch d.Cmd {
+	case "store":
+		s.begin(t, d)
+	case "start":
+		s.store.Start(s.now)
 	case "reload":
 		spec := specification(t, d.Input)
 		spec.PreemptionEnabled = !d.HasArg("preemption-disabled")
 		s.store.Configure(spec, s.now)
 	case "namespace":
 		return s.namespace(words[0], d.Input)
+	case "delete-namespace":
+		s.store.DeleteNamespace(words[0], s.now)
+	case "podgroup":
+		s.store.SetPodGroup("ns", words[0], expect.Get(strconv.Atoi(words[1]))(t), s.now)
+	case "delete-podgroup":
+		s.store.SetPodGroup("ns", words[0], 0, s.now)
+	case "node":
+		s.store.UpsertNode(words[0], queuestest.Vector(strings.Join(words[1:], " ")), s.now)
+	case "delete-node":
+		s.store.DeleteNode(words[0], s.now)
 	case "upsert":
 		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
@@ -325,15 +316,25 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			}
 		}
 		return fmt.Sprintln(names, s.store.AnyNodeBound())
+	case "not-ready":
+		s.store.SetNotReady(reasons.New(reasons.QueueNotFound, "%s", d.Input))
 	case "vacated":
 		return strings.Join(s.store.TakeVacated(), " ")
+	case "lead":
+		s.store.StartLeading(s.now)
 	case "refuse": // the deletes of victims
 		s.store.FailPlan(types.UID(words[0]), reasons.New(reasons.HoldGivenUp, "the API server refused"), refused(words[1:]), s.now)
+	case "refuse-once":
+		s.store.VictimsRefused(refused(words), s.now)
+	case "cordon", "uncordon":
+		s.store.SetNodeSchedulable(words[0], d.Cmd == "uncordon", s.now)
 	case "unfit":
 		s.unfit = map[string]bool{}
 		for _, node := range words {
 			s.unfit[node] = true
 		}
+	case "port":
+		s.port = strings.Join(words, "")
 	case "at-permit":
 		s.permit = nil
 		for _, name := range words {
@@ -341,6 +342,14 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "may":
 		return s.may(words[0], words[1:])
+	case "node-changed":
+		s.store.NodeChanged(words[0], s.now)
+	case "preemption":
+		s.preemption(t, d)
+	case "budget":
+		s.store.UpsertBudget(scriptBudget(t, d), s.now)
+	case "delete-budget":
+		s.store.DeleteBudget("ns", words[0], s.now)
 	case "freed-unseen":
 		return s.freedUnseen(words)
 	default:

@@ -119,7 +119,9 @@ func TestEventsAreTakenInPortions(t *testing.T) {
 		if all, _ = r.Take(all); len(all) == before {
 			break
 		}
-		expect.That(t, len(all)-before <= 4096 && calls <= 3, "%d events by call %d", len(all)-before, calls)
+		if len(all)-before > 4096 || calls > 3 {
+			t.Fatalf("%d events by call %d", len(all)-before, calls)
+		}
 	}
 	expect.That(t, len(all) == 9000 && all[8999].n == 8999, "%d events", len(all))
 }
@@ -280,18 +282,22 @@ func TestReportsAreTakenBack(t *testing.T) {
 
 func TestCauseOfVerdict(t *testing.T) {
 	const told = "queue root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4"
-	for text, same := range map[string]bool{
-		told: true,
-		"queue root.team-1: hugepages-2Mi used -3500m, requested 2Gi, max 40":                          true,
-		"queue root.team-1: hugepages-2Mi used 3 (with pods about to be placed), requested 1Gi, max 4": true, // what the amounts contain
-		"queue root.team-2: hugepages-2Mi used 3, requested 1Gi, max 4":                                false,
-		"queue root.team-1: hugepages-1Gi used 3, requested 1Gi, max 4":                                false,
-		"user root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4":                                 false,
-		"queue root.team-1: hugepages-2Mi used 3, requested 1Gi":                                       false, // no end
-		"": false,
+	for _, c := range []struct {
+		name, text string
+		same       bool
+	}{
+		{"the same", told, true},
+		{"other amounts", "queue root.team-1: hugepages-2Mi used -3500m, requested 2Gi, max 40", true},
+		{"what the amounts contain", "queue root.team-1: hugepages-2Mi used 3 (with pods about to be placed), " +
+			"requested 1Gi, max 4", true},
+		{"another queue", "queue root.team-2: hugepages-2Mi used 3, requested 1Gi, max 4", false},
+		{"another type", "queue root.team-1: hugepages-1Gi used 3, requested 1Gi, max 4", false},
+		{"another subject", "user root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4", false},
+		{"no end", "queue root.team-1: hugepages-2Mi used 3, requested 1Gi", false},
+		{"nothing", "", false},
 	} {
-		is := history.CauseOfVerdict(told) == history.CauseOfVerdict(text)
-		expect.Same(t, text+": the same cause", same, is)
+		same := history.CauseOfVerdict(told) == history.CauseOfVerdict(c.text)
+		expect.Same(t, c.name+": the same cause", c.same, same)
 	}
 }
 

@@ -226,7 +226,7 @@ func TestGroupCountsMembers(t *testing.T) {
 		}
 		want := []any{c.able, c.complete, c.lacks, c.missing, c.next, c.code}
 		got := []any{g.Able(), g.Complete(), g.LacksMembers(), g.Missing(), g.Next(), g.Why().Code}
-		expect.Same(t, fmt.Sprint(c.in, ": able, complete, lacks members, missing, next, why"), want, got)
+		expect.Same(t, fmt.Sprintf("%v: able, complete, lacks members, missing, next, why", c.in), want, got)
 		expect.Holds(t, x.Check(false))
 	}
 }
