@@ -327,6 +327,9 @@ func TestApply(t *testing.T) {
 		quotas := map[string]*queues.NamespaceQuota{}
 		of := func(namespace string) *queues.NamespaceQuota { return quotas[namespace] }
 		datadriven.RunTest(t, file, func(t *testing.T, td *datadriven.TestData) string {
+			if least := map[string]int{"dynamic": 1, "quota": 1, "use": 2}[td.Cmd]; len(td.CmdArgs) < least {
+				td.Fatalf(t, "%s takes %d arguments at least, not %q", td.Cmd, least, td.CmdArgs)
+			}
 			switch td.Cmd {
 			case "apply":
 				spec := queuestest.MustTree(t, td.Input)
@@ -342,7 +345,8 @@ func TestApply(t *testing.T) {
 				}
 				leaf := d.AddDynamic(td.CmdArgs[0].Key, namespace)
 				d.ApplyQuotasTo(leaf, of)
-				expect.Same(t, "what ApplyQuotasTo left out", 0, len(d.ApplyQuotas(of)))
+				changed := d.ApplyQuotas(of)
+				expect.That(t, len(changed) == 0, "ApplyQuotasTo left out %v", changed)
 			case "quota":
 				quotas[td.CmdArgs[0].Key] = namespaceQuota(t, td)
 				d.ApplyQuotas(of)
