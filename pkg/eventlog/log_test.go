@@ -156,6 +156,7 @@ func TestRecordsOfRefusals(t *testing.T) {
 	l.now = l.now.Add(2 * time.Second)
 	expect.Same(t, "reports", 1, len(l.NextReports(l.now, 9)))
 	got = l.news(t)
+	// 1/0/0: what people were told
 	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], "1/0/0 p | "), "%q", got)
 }
 
@@ -176,12 +177,14 @@ func TestRecordsOfPreemption(t *testing.T) {
 	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	l.log.Collect()
 	_, l.read = l.log.Bounds()
-	why = l.AcceptPlan("a1", &plan, l.now)
-	expect.That(t, why.None(), "%s", why)
+	if why := l.AcceptPlan("a1", &plan, l.now); !why.None() {
+		t.Fatal(why)
+	}
 	l.want(t, "3/2/306 old | a1 | pods=1 vcore=4000")
 	victim := plan.Victims[0].UID
 	going, why := l.Commit("a1", nil, l.now)
 	expect.That(t, len(going) == 1, "%d pods go: %s", len(going), why)
+	// 1/0/0: what people were told
 	told := "1/0/0 " + victim + " | fill | preempted for ns/a1 of queue root.a"
 	got := l.news(t)
 	expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], told), "%q", got)

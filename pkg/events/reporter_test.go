@@ -165,8 +165,11 @@ func TestTellWritesConditionAndEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFixture(t, newPod("p"))
 		expect.OK(t, d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))))
-		expect.Same(t, "requests", 1, len(d.client.Actions()))
-		p := d.patches()[0]
+		patches := d.patches()
+		if len(patches) != 1 || len(d.client.Actions()) != 1 {
+			t.Fatalf("requests: %v, want one patch", d.client.Actions())
+		}
+		p := patches[0]
 		expect.Same(t, "patch of", "ns/p status", p.GetNamespace()+"/"+p.GetName()+" "+p.GetSubresource())
 		expect.Same(t, "type", types.StrategicMergePatchType, p.GetPatchType())
 		const want = `{"metadata":{"uid":"uid-p"},"status":{"conditions":[{"lastTransitionTime":"2000-01-01T00:00:00Z",` +
@@ -260,7 +263,7 @@ func TestTellWhenThePatchFails(t *testing.T) {
 			err := d.Tell(t.Context(), reportFull("p"))
 			told := errors.Is(err, c.err) && strings.Contains(fmt.Sprint(err), "ns/p")
 			expect.That(t, told == c.told && (err != nil) == c.told, "%s: %v", c.name, err)
-			expect.Same(t, c.name+": events without the condition", 0, len(d.recorder.events))
+			expect.Same(t, c.name+": events without the condition", []string(nil), d.recorder.events)
 		})
 	}
 }

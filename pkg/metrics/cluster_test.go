@@ -377,7 +377,10 @@ func TestLongestClearHold(t *testing.T) {
 		if n == "1" {
 			says("0") // its victim is there
 		}
-		going, _ := s.Commit(types.UID("a"+n), nil, at)
+		going, why := s.Commit(types.UID("a"+n), nil, at)
+		if !why.None() || len(going) == 0 {
+			t.Fatalf("%d pods go: %s", len(going), why)
+		}
 		s.Delete(going[0].UID, at)
 		says("1.767323047e+09") // of the first one, also after the second
 	}

@@ -76,6 +76,7 @@ func checkTable(entries []Entry) error {
 	return errors.Join(errs...)
 }
 
+// TestTable: the table is in order, and planted bugs in an entry are found, too.
 func TestTable(t *testing.T) {
 	expect.Holds(t, checkTable(Table()))
 	good := Entry{"Good", "It is good.", "Nothing."}
@@ -132,9 +133,10 @@ func TestReasonsThatDoNotPassHaveARemedy(t *testing.T) {
 	for _, code := range []Code{OverMax, OverUserLimit, OverGroupLimit} {
 		passes := New(code, "queue root.a: requested 3, max 2")
 		never := passes.NeverIf(true)
-		expect.That(t, strings.HasPrefix(passes.Remedy(), "Wait") && !passes.Never, "%s: %+v", code, passes)
-		expect.That(t, strings.HasPrefix(never.Remedy(), "Ask for less, or raise"), "%s: %+v", code, never)
-		expect.That(t, never.Never, "%s: %+v", code, never)
+		expect.That(t, strings.HasPrefix(passes.Remedy(), "Wait") && !passes.Never,
+			"%s passes, and people are told %q", code, passes.Remedy())
+		expect.That(t, strings.HasPrefix(never.Remedy(), "Ask for less, or raise") && never.Never,
+			"%s does not pass, and people are told %q", code, never.Remedy())
 		want := "queue root.a: requested 3, max 2: it can never start, because the request alone is more"
 		expect.Same(t, "sentence", want, never.Text)
 	}

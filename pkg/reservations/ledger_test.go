@@ -457,6 +457,7 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	expect.Holds(t, l.Check())
 }
 
+// TestAnyHistoryLeavesNothingBehind: the planted bug, a ledger that forgets an index, is found, too.
 func TestAnyHistoryLeavesNothingBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if err := history(t, false); err != nil {
