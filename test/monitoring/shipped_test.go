@@ -31,7 +31,8 @@ func TestRulesLoad(t *testing.T) {
 		that(t, !names[r.Alert] && strings.HasPrefix(r.Alert, "Paddock"),
 			"%q is twice there, or does not say whose it is", r.Alert)
 		names[r.Alert] = true
-		told := r.Annotations["summary"] != "" && r.Annotations["description"] != "" && r.Labels["severity"] != ""
+		told := r.Annotations["summary"] != "" && r.Annotations["description"] != "" &&
+			r.Labels["severity"] != ""
 		that(t, told, "%s does not say what happened, what to do, and how bad it is", r.Alert)
 	}
 	that(t, len(names) >= 4, "there are %d alerts", len(names))
@@ -41,7 +42,9 @@ func TestRulesLoad(t *testing.T) {
 func alerts(t *testing.T) (rules []rulefmt.Rule) {
 	t.Helper()
 	groups, errs := rulefmt.Parse([]byte(read(t, "manifests/monitoring/rules.yaml")), false)
-	that(t, len(errs) == 0, "the rules do not load: %v", errs)
+	if len(errs) > 0 {
+		t.Fatalf("the rules do not load: %v", errs)
+	}
 	for _, g := range groups.Groups {
 		rules = append(rules, g.Rules...)
 	}
@@ -70,7 +73,8 @@ func TestDashboardLoads(t *testing.T) {
 	var d dashboard
 	err := json.Unmarshal([]byte(read(t, "manifests/monitoring/dashboard.json")), &d)
 	that(t, err == nil, "the dashboard does not load: %v", err)
-	that(t, d.Title != "" && d.UID != "" && d.SchemaVersion != 0, "no dashboard: %s %s %d", d.Title, d.UID, d.SchemaVersion)
+	named := d.Title != "" && d.UID != "" && d.SchemaVersion != 0
+	that(t, named, "no dashboard: %s %s %d", d.Title, d.UID, d.SchemaVersion)
 	known, docs := all(t), inDocs(t)
 	var variables []string
 	for _, v := range d.Templating.List {
@@ -86,7 +90,8 @@ func TestDashboardLoads(t *testing.T) {
 	for _, p := range d.Panels {
 		that(t, !ids[p.ID] && p.Title != "", "panel %d %q is twice there, or has no title", p.ID, p.Title)
 		ids[p.ID] = true
-		that(t, p.Type == "row" || len(p.Targets) > 0 && p.Description != "", "panel %q asks for nothing, or does not say for what", p.Title)
+		asks := len(p.Targets) > 0 && p.Description != ""
+		that(t, p.Type == "row" || asks, "panel %q asks for nothing, or does not say for what", p.Title)
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := covered[[2]int{x, y}]; other != "" || x >= 24 {
@@ -106,8 +111,10 @@ func TestDashboardLoads(t *testing.T) {
 	}
 	used += read(t, "manifests/monitoring/rules.yaml")
 	for name := range exported(t) {
-		direct := strings.HasPrefix(name, "paddock_config_reload") || strings.HasSuffix(name, "timestamp_seconds") || name == "paddock_queues_shown"
-		that(t, direct || strings.Contains(used, name), "%s is neither in the dashboard nor in the alerts", name)
+		direct := strings.HasPrefix(name, "paddock_config_reload") || // for direct queries
+			strings.HasSuffix(name, "timestamp_seconds") || name == "paddock_queues_shown"
+		shown := strings.Contains(used, name)
+		that(t, direct || shown, "%s is neither in the dashboard nor in the alerts", name)
 	}
 }
 
@@ -204,7 +211,11 @@ func TestAlertsFire(t *testing.T) {
 		{"while the delay runs", "PaddockGuaranteeNotMet", delay + "0+60x90", time.Hour, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			input := fmt.Sprintf("load 1m\n\t%s\n\neval instant at %gm %s\n\t%s\n", c.series, c.after.Minutes(), exprs[c.alert], c.want)
+			if exprs[c.alert] == "" {
+				t.Fatalf("there is no alert %s", c.alert)
+			}
+			input := fmt.Sprintf("load 1m\n\t%s\n\neval instant at %gm %s\n\t%s\n",
+				c.series, c.after.Minutes(), exprs[c.alert], c.want)
 			promqltest.RunTest(t, input, promql.NewEngine(promql.EngineOpts{
 				MaxSamples: 1000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
 			}))
