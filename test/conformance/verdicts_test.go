@@ -26,7 +26,8 @@ func TestVerdictsAreRead(t *testing.T) {
 {"Action":"run","Test":"TestC"}
 {"Action":"fail"}
 `)))(t)
-	expect.Same(t, "passed, skipped, failed", [3]int{1, 1, 2}, [3]int{v.count("pass"), v.count("skip"), v.count("fail")})
+	got := [3]int{v.count("pass"), v.count("skip"), v.count("fail")}
+	expect.That(t, got == [3]int{1, 1, 2}, "passed, skipped, failed: %v; verdicts %v", got, v)
 	expect.Same(t, "bad, TestC died", []string{"TestA", "TestA/two", "TestC"}, v.bad())
 	expect.Same(t, "to repeat", []string{"TestA", "TestC"}, tops(v.bad()))
 	_, err := readVerdicts(strings.NewReader("{\"Action\":\"run\"}\nno json"))

@@ -258,8 +258,10 @@ func (s scenario) empty(c *cluster, r *referee, fillers, later []*corev1.Pod) {
 			c.eventually("the late pods are known", func() bool { return c.pending() == s.pending-r.count() })
 		}
 		gone := fillers[step%len(fillers)]
-		if s.finish != nil && s.finish(step) != "" {
-			gone = cmp.Or(r.finish(s.finish(step)), gone)
+		if s.finish != nil {
+			if queue := s.finish(step); queue != "" {
+				gone = cmp.Or(r.finish(queue), gone)
+			}
 		}
 		if s.pace > 0 && step%max(s.ahead, 1) == 0 {
 			time.Sleep(s.pace)

@@ -183,7 +183,7 @@ func ask(b *testing.B, url string) {
 	answer, err := http.DefaultClient.Do(request)
 	expect.OK(b, err)
 	defer func() { _ = answer.Body.Close() }()
-	_, err = io.Copy(io.Discard, answer.Body)
-	expect.OK(b, err)
-	expect.Same(b, url, http.StatusOK, answer.StatusCode)
+	if size, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %d, %d bytes, error %v", url, answer.StatusCode, size, err)
+	}
 }
