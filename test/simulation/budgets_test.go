@@ -95,9 +95,13 @@ func covers(budget *policyv1.PodDisruptionBudget, namespace string, labels map[s
 
 // turnReady makes a pod that runs ready or not ready.
 func turnReady(pod *corev1.Pod) {
-	was := isTrue(pod, corev1.PodReady)
-	if c := informer.Condition(pod, corev1.PodReady); c != nil {
-		c.Status = map[bool]corev1.ConditionStatus{true: corev1.ConditionFalse, false: corev1.ConditionTrue}[was]
+	c := informer.Condition(pod, corev1.PodReady)
+	switch {
+	case c == nil:
+	case c.Status == corev1.ConditionTrue:
+		c.Status = corev1.ConditionFalse
+	default:
+		c.Status = corev1.ConditionTrue
 	}
 }
 

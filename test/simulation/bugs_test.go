@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -43,6 +42,7 @@ const (
 	roomless = "makes pods go .*: node .* then has|which has no room there whichever pods go"
 )
 
+// The bugs that show in a history.
 var (
 	bugHoldLeaks    = plant("the end of a hold is not written", "it says that it holds a node")
 	bugLawBroken    = plant("a DaemonSet takes a pod that is no victim", "D4: .* (has priority|may not go)")
@@ -218,6 +218,7 @@ func (w *interceptor) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 	return p, true
 }
 
+// deleteWrongly tells whether a planted bug drops the deletion of a pod.
 func (w *interceptor) deleteWrongly() bool {
 	w.count++
 	switch w.in.sim.bug {
@@ -248,6 +249,7 @@ func (w *interceptor) forgetWrongly(waited map[types.UID]bool) (remember func())
 	}
 }
 
+// commitWrongly adds a pod to the victims of a hold.
 func (w *interceptor) commitWrongly(asker types.UID, going []output.Victim, hold *reservations.Hold, inPermit []types.UID) []output.Victim {
 	if len(going) == 0 {
 		return going
@@ -299,8 +301,15 @@ func (w *interceptor) temptedBy(m *mirrored, asker types.UID, going []output.Vic
 	}
 }
 
+// bindWrongly changes the node in a bind.
 func (s *simulation) bindWrongly(node string) string {
-	return cmp.Or(map[string]string{bugWrongNode: nodeName(0), bugNowhere: "nowhere"}[s.bug], node)
+	switch s.bug {
+	case bugWrongNode:
+		return nodeName(0)
+	case bugNowhere:
+		return "nowhere"
+	}
+	return node
 }
 
 // undated are the bugs that show where the times of holds are judged: without leader election.
@@ -422,6 +431,7 @@ func (s *simulation) suited(d document) document {
 	return document{text: text, spec: spec}
 }
 
+// configureWrongly changes the configuration that processes read.
 func (s *simulation) configureWrongly(d document) string {
 	switch {
 	case s.bug == bugUnlimited:

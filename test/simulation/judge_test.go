@@ -622,8 +622,13 @@ const byAge = 3
 // rank is the rank of a pod among those of its application, by what it says, by its role,
 // and by the pods that it owns.
 func (w *interceptor) rank(p *objects.Pod) int {
-	owns := func(o objects.Pod) bool {
-		return !o.Foreign && !o.Deleting && appOf(&o) == appOf(p) && slices.Contains(o.Owners, p.UID)
+	owns := func() bool {
+		for _, o := range w.pods {
+			if !o.Foreign && !o.Deleting && appOf(&o) == appOf(p) && slices.Contains(o.Owners, p.UID) {
+				return true
+			}
+		}
+		return false
 	}
 	switch {
 	case p.Originator == objects.OriginatorYes:
@@ -632,7 +637,7 @@ func (w *interceptor) rank(p *objects.Pod) int {
 		return 1
 	case p.Originator == objects.OriginatorNo:
 		return byAge + 1
-	case slices.ContainsFunc(slices.Collect(maps.Values(w.pods)), owns):
+	case owns():
 		return 2
 	}
 	return byAge

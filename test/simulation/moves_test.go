@@ -188,6 +188,7 @@ func (s *simulation) changePod(m move) bool {
 	return true
 }
 
+// resize gives a pod other requests, if its node has room for them.
 func (s *simulation) resize(pod *corev1.Pod, m move) {
 	to := pod.DeepCopy()
 	to.Spec.Containers[0].Resources.Requests = requestOf(m)
@@ -269,8 +270,12 @@ func (s *simulation) moveRest(m move) {
 		}
 		n = n.DeepCopy()
 		switch {
-		case s.settings.labels && m.b%4 > 0:
-			n.Labels[diskLabel] = map[string]string{fastDisk: "slow", "slow": fastDisk}[n.Labels[diskLabel]]
+		case s.settings.labels && m.b%4 > 0: // takes the label from a node, or brings it back
+			if n.Labels[diskLabel] == fastDisk {
+				n.Labels[diskLabel] = "slow"
+			} else {
+				n.Labels[diskLabel] = fastDisk
+			}
 		case m.kind == "cordon":
 			n.Spec.Unschedulable = !n.Spec.Unschedulable
 		case dirty(n):
@@ -448,6 +453,7 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
+	// Three of four pods of our schedulers require the label.
 	if s.settings.labels && profile != alien && m.a%4 > 0 {
 		s.choosy.Store(pod.UID, true)
 		pod.Spec.NodeSelector = map[string]string{diskLabel: fastDisk}

@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -224,7 +223,12 @@ func (w *interceptor) isOwed(tree *queues.Draft, p, other *objects.Pod, waits bo
 			}
 		}
 	}
-	return slices.ContainsFunc(slices.Collect(maps.Keys(below)), func(kind string) bool { return below[kind] && !reached[kind] })
+	for kind := range below {
+		if below[kind] && !reached[kind] {
+			return true
+		}
+	}
+	return false
 }
 
 // hasSlot tells whether a pod was let through and has no place. A pod that the process does not
