@@ -161,6 +161,7 @@ func (a *apiServer) note(k *kind, h happened) {
 	a.wake()
 }
 
+// wake makes all streams look again.
 func (a *apiServer) wake() {
 	close(a.more)
 	a.more = make(chan struct{})

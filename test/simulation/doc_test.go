@@ -7,7 +7,8 @@
 //	moves_test.go        the moves; pods, nodes and their labels, kubelets
 //	neighbour_test.go    the second scheduler, and the taints by which room is kept from it
 //	budgets_test.go      PodDisruptionBudgets and the controller of their status
-//	tenant_test.go       the hostile tenant and its invariants; tenant_moves_test.go its moves
+//	tenant_test.go       the hostile tenant: its moves and their invariants;
+//	                     tenant_moves_test.go moves of queues, finalizers, pods too large
 //	quotas_test.go       max, limits and maxapplications, added up from outside; what
 //	                     autoscalers are told
 //	podgroups_test.go    PodGroups: their moves and their invariants
@@ -19,7 +20,8 @@
 //	judge_test.go        judges by these calls: plans, all missing pods of a PodGroup,
 //	                     originators; hold_times_test.go when holds end
 //	room_test.go         whether free room goes to the pod that is first; room of pods that
-//	                     upstream's preemption nominates, and makes in vain
+//	                     upstream's preemption nominates, and pods for which that makes
+//	                     room in vain
 //	rest_test.go         rest, and the invariants of every moment and of rest
 //	bugs_test.go         planted bugs, which show that the invariants find them;
 //	                     bugs_found_test.go finds them

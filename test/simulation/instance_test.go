@@ -310,6 +310,7 @@ func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 		p.in.interceptor.checkReserve(p.in.store().Holds(), pod, node)
 	}
 	p.in.checkFirst(pod, node)
+	// Placements by cycles of the other profile are noted, too.
 	w := p.in.interceptor
 	defer holding(&w.mu)()
 	w.told++
@@ -319,6 +320,7 @@ func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 	return nil
 }
 
+// Unreserve notes that such a cycle has failed.
 func (p *probe) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	w := p.in.interceptor
 	defer holding(&w.mu)()

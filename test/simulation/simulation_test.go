@@ -158,6 +158,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	return s
 }
 
+// run makes so many steps, and checks for rest at every hundredth and at the end.
 func (s *simulation) run(steps int) error {
 	s.launch()
 	if err := s.wrong(); err != nil {
@@ -252,6 +253,7 @@ func (s *simulation) logf(format string, args ...any) {
 	}
 }
 
+// trace, if set, gets all log lines.
 var trace io.Writer
 
 func (s *simulation) wrong() error {

@@ -15,6 +15,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
+// Moves of the hostile tenant: pods of other queues, finalizers, pods that are too large, and queues that
+// rules make.
+
+// In half of its histories rules make at most so many queues.
+const mostQueues, mostQueuesOfNamespace = 3, 2
+
 // moveTenant makes a move of the tenant. The caller holds the lock.
 func (s *simulation) moveTenant(m move) bool {
 	if !isEvil(m.kind) {

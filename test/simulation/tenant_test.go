@@ -536,9 +536,3 @@ func (s *simulation) pauses(in *instance, pod *corev1.Pod) bool {
 	}
 	return strings.Contains(why, "no plan is made for ")
 }
-
-// Moves of the hostile tenant: pods of other queues, finalizers, pods that are too large, and queues that
-// rules make.
-
-// In half of its histories rules make at most so many queues.
-const mostQueues, mostQueuesOfNamespace = 3, 2
