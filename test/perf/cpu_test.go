@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"k8s.io/kubernetes/test/utils/ktesting"
 )
@@ -29,8 +28,6 @@ type meter struct {
 }
 
 var cpu = &meter{}
-
-func registerMeter() { legacyregistry.CustomMustRegister(cpu) }
 
 // DescribeWithStability describes a metric, because the registry requires one of every
 // collector.
@@ -71,7 +68,7 @@ func (m *meter) seen() []look {
 // CPU time of its measured part.
 func measure(b *testing.B, file, name string, atEnd func(ktesting.TContext)) {
 	b.Helper()
-	perf.RunBenchmarkPerfScheduling(b, file, name, registry(), perf.WithPrepareFn(func(tCtx ktesting.TContext) error {
+	perf.RunBenchmarkPerfScheduling(b, file, name, registry, perf.WithPrepareFn(func(tCtx ktesting.TContext) error {
 		workload, ok := tCtx.TB().(*testing.B)
 		if !ok {
 			return fmt.Errorf("scheduler_perf runs a workload in a %T", tCtx.TB())

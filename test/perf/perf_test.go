@@ -4,10 +4,12 @@ package perf
 
 import (
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/kubernetes/test/integration/framework" // flags that scheduler_perf requires
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 
@@ -22,8 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if err := setUp(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 	os.Exit(m.Run())
 }
@@ -33,7 +34,7 @@ func setUp() error {
 	if err := perf.InitTests(); err != nil {
 		return err
 	}
-	registerMeter()
+	legacyregistry.CustomMustRegister(cpu)
 	perf.PerfSchedulingLabelFilter = ""
 	plane, err := filepath.Abs("../../bin/localplane")
 	if err != nil {
@@ -53,20 +54,15 @@ func setUp() error {
 	return os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-func registry() frameworkruntime.Registry {
-	return frameworkruntime.Registry{
-		queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,
-	}
+var registry = frameworkruntime.Registry{
+	queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,
 }
 
-// writer writes the files of a run.
-type writer struct {
-	b   *testing.B
-	dir string
-}
+// writer writes the files of a run, each in a directory of its own.
+type writer struct{ b *testing.B }
 
 func (w writer) write(name, content string) string {
-	path := filepath.Join(w.dir, name)
+	path := filepath.Join(w.b.TempDir(), name)
 	expect.OK(w.b, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

@@ -41,13 +41,12 @@ func whileRead(b *testing.B, readers int, address string, f func()) {
 
 // poll requests a page a second until the end, and returns how many it got.
 func poll(ctx context.Context, url string, reader int) (answers int) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	tick := time.Tick(time.Second)
 	for i := reader; ; i++ {
 		select {
 		case <-ctx.Done():
 			return answers
-		case <-tick.C:
+		case <-tick:
 		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+polled[i%len(polled)], nil)
 		if err != nil {

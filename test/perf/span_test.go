@@ -47,13 +47,10 @@ func span(looks []look) (used, length time.Duration, err error) {
 }
 
 func TestSpan(t *testing.T) {
-	const late = 900 * time.Millisecond
-	began := time.Unix(0, 0)
-	// At ms, with twice as much CPU time used.
-	at := func(ms, timer int) look {
-		d := time.Duration(ms) * time.Millisecond
-		return look{began.Add(d), 2 * d, time.Duration(timer) * time.Millisecond}
-	}
+	const late = 900
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	// After so many ms, with twice as much CPU time used.
+	at := func(after, timer int) look { return look{time.Unix(0, 0).Add(ms(after)), 2 * ms(after), ms(timer)} }
 	for name, tt := range map[string]struct {
 		looks        []look
 		used, length int // ms; 0 is an error
@@ -64,7 +61,7 @@ func TestSpan(t *testing.T) {
 		"begun too soon to tell":   {[]look{at(10, 10), at(2011, 2000), at(3011, 3000), at(3012, 3000)}, 0, 0},
 		"late at the end":          {[]look{at(5000, 5000), at(7001, 2000), at(8502, 3500), at(9502, 3500), at(11502, 3500)}, 7004, 3500},
 		"late in the middle":       {[]look{at(5000, 5000), at(7901, 2900), at(8001, 3000), at(8502, 3500), at(8510, 3500)}, 7004, 3500},
-		"late for the end":         {[]look{at(5000, 5000), at(7001, 2000), at(7501+int(late/time.Millisecond), 2500), at(8500, 2500)}, 6802, 2500},
+		"late for the end":         {[]look{at(5000, 5000), at(7001, 2000), at(7501+late, 2500), at(8500, 2500)}, 6802, 2500},
 		"far too late for the end": {[]look{at(5000, 5000), at(7001, 2000), at(19000, 2500), at(19001, 2500)}, 0, 0},
 		"far too early":            {[]look{at(1000, 1000), at(5000, 900), at(8000, 3000), at(8001, 3000)}, 0, 0},
 		"the timer misread":        {[]look{at(5000, 5000), at(7001, 2000), at(8501, 7000), at(8502, 3500), at(8510, 3500)}, 0, 0},
@@ -75,9 +72,8 @@ func TestSpan(t *testing.T) {
 		"none":                     {nil, 0, 0},
 	} {
 		used, length, err := span(tt.looks)
-		if (err != nil) != (tt.length == 0) || used != time.Duration(tt.used)*time.Millisecond || length != time.Duration(tt.length)*time.Millisecond {
-			t.Errorf("%s: %v CPU in %v, %v; want %d in %d ms", name, used, length, err, tt.used, tt.length)
-		}
+		expect.That(t, (err != nil) == (tt.length == 0) && used == ms(tt.used) && length == ms(tt.length),
+			"%s: %v CPU in %v, %v; want %d in %d ms", name, used, length, err, tt.used, tt.length)
 	}
 }
 

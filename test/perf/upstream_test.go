@@ -54,7 +54,7 @@ func BenchmarkUpstream(b *testing.B) {
 			for _, side := range []string{"base", "beside", c.third} {
 				b.Run(c.name+"/"+size+"/"+side, func(b *testing.B) {
 					dir := filepath.Join(cases, c.dir)
-					file := writer{b, b.TempDir()}.upstream(dir, c.name, n, upstreamConfigurations[side])
+					file := writer{b}.upstream(dir, c.name, n, upstreamConfigurations[side])
 					b.Chdir(dir) // templates are named from there
 					measure(b, file, c.name, nil)
 				})
@@ -78,8 +78,7 @@ func (w writer) upstream(dir, name string, n counts, configuration string) strin
 			queues := w.write("queues.yaml", teamDocument)
 			c["schedulerConfigPath"] = w.write("scheduler.yaml", fmt.Sprintf(configuration, queues))
 		}
-		out := expect.Get(yaml.Marshal([]any{c}))(w.b)
-		return w.write("case.yaml", string(out))
+		return w.write("case.yaml", string(expect.Get(yaml.Marshal([]any{c}))(w.b)))
 	}
 	w.b.Fatalf("upstream has no case %s in %s any more", name, dir)
 	return ""

@@ -39,17 +39,17 @@ func shipped(configuration []byte) string {
 // rule has something to check.
 func queuesDocument(queues int) string {
 	var y strings.Builder
-	y.WriteString(`partitions:
+	fmt.Fprintf(&y, `partitions:
 - name: default
   placementrules: [{name: provided}]
   queues:
   - name: root
     submitacl: "*"
     queues:
-`)
-	fmt.Fprintf(&y, "    - {name: full, resources: {max: {vcore: %dm}}}\n", 100*fullPods)
-	y.WriteString("    - {name: borrower, properties: {preemption.delay: 1s}}\n")
-	y.WriteString("    - {name: owner, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 100000}}}\n")
+    - {name: full, resources: {max: {vcore: %dm}}}
+    - {name: borrower, properties: {preemption.delay: 1s}}
+    - {name: owner, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 100000}}}
+`, 100*fullPods)
 	for d := range queues / 50 {
 		fmt.Fprintf(&y, "    - name: department-%d\n      resources: {max: {vcore: 100000, memory: 100Ti}}\n      queues:\n", d)
 		for t := range 50 {
@@ -68,19 +68,22 @@ const (
 	end   = "  - {opcode: barrier, namespaces: [" + measuredPods + "]}\n  - {opcode: stopCollectingMetrics}\n"
 )
 
-// story is a case: its operations in order.
-func (w writer) story(name, scheduler string, operations ...string) string {
-	return fmt.Sprintf(`
-- name: %s
-  schedulerConfigPath: %s
-  workloadTemplate:
-%s  workloads:
-  - {name: %s, params: {}}
-`, name, scheduler, strings.Join(operations, ""), name)
-}
+// numbered is the name of nodes that are made together.
+const numbered = "node-{{.Index}}"
 
-// createNodes makes nodes one after the other.
-func createNodes(count int, template string) string {
+// createNodes makes nodes one after the other. The rest of their template is upstream's
+// node-default.yaml.
+func (w writer) createNodes(count int, name, spec string) string {
+	template := w.write("node.yaml", fmt.Sprintf(`
+apiVersion: v1
+kind: Node
+metadata: {name: "%s"}
+spec:
+%sstatus:
+  capacity: {pods: "110", cpu: "4", memory: 32Gi}
+  conditions: [{status: "True", type: Ready}]
+  phase: Running
+`, name, spec))
 	return fmt.Sprintf("  - {opcode: createNodes, count: %d, nodeTemplatePath: %s}\n", count, template)
 }
 
@@ -94,32 +97,11 @@ func await(namespace string) string {
 	return fmt.Sprintf("  - {opcode: barrier, namespaces: [%s]}\n", namespace)
 }
 
-// equalNodes writes the template of nodes with numbers, which are upstream's
-// node-default.yaml.
-func (w writer) equalNodes() string { return w.node("nodes", "node-{{.Index}}", "") }
-
-// closedNode writes the template of a node that takes no pods.
-func (w writer) closedNode() string { return w.node("closed", "closed", "  unschedulable: true\n") }
-
-// node writes a template of nodes; more is further lines of the spec.
-func (w writer) node(file, name, more string) string {
-	return w.write(file+".yaml", fmt.Sprintf(`
-apiVersion: v1
-kind: Node
-metadata: {name: "%s"}
-spec:
-%sstatus:
-  capacity: {pods: "110", cpu: "4", memory: 32Gi}
-  conditions: [{status: "True", type: Ready}]
-  phase: Running
-`, name, more))
-}
-
 // podsOfTeams writes a template for pods spread over the queues, so many per queue, an
 // application in each. Otherwise it is upstream's pod-default.yaml, which is written out
 // because a pod needs its queue.
 func (w writer) podsOfTeams(each int) string {
-	return w.write(fmt.Sprintf("pods-%d.yaml", each), fmt.Sprintf(`
+	return w.write("pods.yaml", fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
 metadata:
@@ -137,15 +119,10 @@ spec:
 `, 50*each, each))
 }
 
-// podOf writes the template of pods of a queue, all in one application; more is further
-// lines of the spec.
-func (w writer) podOf(file, queue, cpu, more string) string {
-	return w.template(file, queue, cpu, "", more)
-}
-
-// template is podOf with further lines of the metadata.
-func (w writer) template(file, queue, cpu, metadata, more string) string {
-	return w.write(file+".yaml", fmt.Sprintf(`
+// podOf writes the template of pods of a queue, all in one application, with further lines
+// of the metadata and the spec.
+func (w writer) podOf(application, queue, cpu, metadata, spec string) string {
+	return w.write("pods.yaml", fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
 metadata:
@@ -159,5 +136,5 @@ metadata:
     image: registry.k8s.io/pause:3.10.1
     resources:
       requests: {cpu: %s, memory: 100Mi}
-`, queue, file, metadata, more, cpu))
+`, queue, application, metadata, spec, cpu))
 }
