@@ -30,9 +30,7 @@ func floods(options ...func(i int) podOption) func(*env, int) {
 
 // flood makes n pods of the attacking tenant, each an application of its own, 100 a
 // second if the API server keeps up.
-func (e *env) flood(n int, options ...func(i int) podOption) {
-	e.floodFrom(0, n, options...)
-}
+func (e *env) flood(n int, options ...func(i int) podOption) { e.floodFrom(0, n, options...) }
 
 func (e *env) floodFrom(first, n int, options ...func(i int) podOption) {
 	e.inTurn(n, 10*time.Millisecond, func(i int) error { return e.createEvil(first+i, options...) })
@@ -40,12 +38,11 @@ func (e *env) floodFrom(first, n int, options ...func(i int) podOption) {
 
 // inTurn does n things, one each interval if at most eight are under way.
 func (e *env) inTurn(n int, every time.Duration, do func(i int) error) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
+	ticks := time.Tick(every)
 	var doing sync.WaitGroup
 	places := make(chan struct{}, 8)
 	for i := range n {
-		<-ticker.C
+		<-ticks
 		places <- struct{}{}
 		doing.Go(func() {
 			defer func() { <-places }()
@@ -73,10 +70,6 @@ func (e *env) createEvil(i int, options ...func(i int) podOption) error {
 }
 
 func evilName(i int) string { return fmt.Sprintf("evil-%d", i) }
-
-func inNamespace(name string) podOption {
-	return func(p *corev1.Pod) { p.Namespace = name }
-}
 
 func ordinary(int) podOption { return func(*corev1.Pod) {} }
 
@@ -160,12 +153,11 @@ func borrowOrdinary(e *env, n int) {
 func leaveInTurn(grace time.Duration) func(*env, int) {
 	return func(e *env, n int) {
 		every := grace - 100*time.Millisecond
-		ticks := time.NewTicker(every)
-		defer ticks.Stop()
+		ticks := time.Tick(every)
 		options := metav1.DeleteOptions{GracePeriodSeconds: new(int64(grace / time.Second))}
 		for i := range min(n, int(*hostileFor/every)) {
 			expect.Holds(e, suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), evilName(i), options))
-			<-ticks.C
+			<-ticks
 		}
 	}
 }
@@ -212,9 +204,7 @@ func borrowPadded(spare int) func(*env, int) {
 			e.ok(e.pad(p, size))
 		}
 		e.Cleanup(func() {
-			if len(e.logLines("A pod is deleted without a mark")) == 0 {
-				e.Error("all preempted pods were marked")
-			}
+			expect.That(e, len(e.logLines("A pod is deleted without a mark")) > 0, "all preempted pods were marked")
 		})
 	}
 }
@@ -254,11 +244,8 @@ func floodsTooLarge(options ...func(i int) podOption) func(*env, int) {
 // ofForgedOwner pods name a DaemonSet that does not exist. The garbage collector does not know its
 // kind, so it leaves the pods.
 func ofForgedOwner(int) podOption {
-	return func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "fake.example/v1", Kind: "DaemonSet", Name: "x", UID: "11111111-1111-1111-1111-111111111111", Controller: new(true),
-		}}
-	}
+	owner := metav1.OwnerReference{APIVersion: "fake.example/v1", Kind: "DaemonSet", Name: "x", UID: "11111111-1111-1111-1111-111111111111", Controller: new(true)}
+	return func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{owner} }
 }
 
 // rollDaemonSets makes DaemonSets, deletes them once they run, and makes others with the
@@ -290,7 +277,8 @@ func preemptSlow(suffix string) func(*env, int) {
 			e.namespace(e.ns+suffix, nil)
 		}
 		small := []podOption{inQueue("root.evil"), requests("cpu", "10m"), hostPort(7000)}
-		e.create("small", hostileNodes, append(small, staysFor(15*time.Second), inNamespace(e.ns+suffix))...)
+		there := func(p *corev1.Pod) { p.Namespace = e.ns + suffix }
+		e.create("small", hostileNodes, append(small, staysFor(15*time.Second), there)...)
 		e.expect("small", hostileNodes, 0, "")
 		e.createDaemonSet("young", small...)
 		e.expect("young", hostileNodes, 0, "")
@@ -361,15 +349,13 @@ func floodsWithClaims(mode string) func(*env, int) {
 // expectAnswers checks that a reader gets the queues and the metrics, within 5 s each.
 func (e *env) expectAnswers() {
 	began := time.Now()
-	if e.queue("root.team") == nil {
-		e.Error("REST does not show the queue")
-	}
+	expect.That(e, e.queue("root.team") != nil, "REST does not show the queue")
 	queues := time.Since(began)
 	_, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/metrics")
 	e.ok(err)
-	if metrics := time.Since(began) - queues; max(queues, metrics) > 5*time.Second {
-		e.Errorf("a reader waited for the queues for %v, and for the metrics for %v", queues, metrics)
-	}
+	metrics := time.Since(began) - queues
+	expect.That(e, max(queues, metrics) <= 5*time.Second,
+		"a reader waited for the queues for %v, and for the metrics for %v", queues, metrics)
 }
 
 // attackREST holds connections open and reads events, until the test ends. A reader of
@@ -381,11 +367,10 @@ func attackREST(e *env, _ int) {
 			go e.holdConnection(from, port, i >= 64)
 		}
 	}
-	ticks := time.NewTicker(time.Second)
-	defer ticks.Stop()
+	ticks := time.Tick(time.Second)
 	for range int(hostileFor.Seconds()) {
 		e.expectAnswers()
-		<-ticks.C
+		<-ticks
 	}
 }
 
@@ -393,8 +378,7 @@ func attackREST(e *env, _ int) {
 // readers, and one that is not, if the machine has one.
 func attackersOf(e *env) []string {
 	out := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}
-	addresses := expect.Get(net.InterfaceAddrs())(e)
-	for _, a := range addresses {
+	for _, a := range expect.Get(net.InterfaceAddrs())(e) {
 		if n, is := a.(*net.IPNet); is && n.IP.To4() != nil && !n.IP.IsLoopback() {
 			return append(out, n.IP.String())
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,11 +166,9 @@ func TestHostile(t *testing.T) {
 			holds := "yes"
 			for of, both := range map[string][2]figures{"the queue": {control.queue, attack.queue}, "default-scheduler": {control.plain, attack.plain}} {
 				limit, got := max(mayTake, 2*both[0].p95()), both[1].p95()
-				if got <= limit || len(both[1]) == 0 {
-					continue
-				}
-				if holds = "no"; got > c.open {
-					t.Errorf("%s: p95 of pods of %s is %v, want at most %v", c.what, of, got, max(limit, c.open))
+				if got > limit && len(both[1]) > 0 {
+					holds = "no"
+					expect.That(t, got <= c.open, "%s: p95 of pods of %s is %v, want at most %v", c.what, of, got, max(limit, c.open))
 				}
 			}
 			if p95 := attack.queue.p95(); p95 > worst {
@@ -218,17 +217,14 @@ func measureHostile(t *testing.T, borrow, attack func(*env, int), n int, shown f
 	for _, of := range []string{"probe", "plain"} {
 		e.namespace(e.ns+"-"+of, nil)
 	}
-	stop, done := make(chan struct{}), make(chan struct{})
+	var attacking sync.WaitGroup
+	attacking.Go(func() { attack(e, n) })
+	defer attacking.Wait() // it reports to this test
+	stop, least := make(chan struct{}), time.After(*hostileFor)
 	go func() {
-		defer close(done)
-		attack(e, n)
-	}()
-	defer func() { <-done }() // it reports to this test
-	go func() {
-		defer close(stop)
-		least := time.After(*hostileFor)
-		<-done
+		attacking.Wait()
 		<-least
+		close(stop)
 	}()
 	var plain sync.WaitGroup
 	if borrow == nil {
@@ -241,15 +237,13 @@ func measureHostile(t *testing.T, borrow, attack func(*env, int), n int, shown f
 	}
 	e.expectAnswers()
 	for _, p := range full {
-		if now := e.get(p); now.DeletionTimestamp != nil || now.Status.Phase != corev1.PodRunning {
-			t.Errorf("pod %s of a queue within its guarantee is %s, deleted %v", p.Name, now.Status.Phase, now.DeletionTimestamp)
-		}
+		now := e.get(p)
+		expect.That(t, now.DeletionTimestamp == nil && now.Status.Phase == corev1.PodRunning,
+			"pod %s of a queue within its guarantee is %s, deleted %v", p.Name, now.Status.Phase, now.DeletionTimestamp)
 	}
 	var holds documents.Holds
 	e.ok(e.read(e.Context(), "/api/v1/holds", &holds))
-	if n := len(holds.Holds); n > 0 {
-		t.Errorf("%d nodes are held in the end", n)
-	}
+	expect.That(t, len(holds.Holds) == 0, "%d nodes are held in the end", len(holds.Holds))
 	return m
 }
 
@@ -320,61 +314,48 @@ func awaitNoNamespaceEnds(t *testing.T) {
 func (e *env) probe(of string, stop <-chan struct{}, options ...podOption) figures {
 	theirs := *e
 	theirs.ns += "-" + of
-	var mu sync.Mutex
-	asked, took := map[string]time.Time{}, map[string]time.Duration{}
-	var made figures
+	var bound sync.Map // when, by the name of the pod
+	var count atomic.Int32
 	theirs.follow(func(event watch.Event) {
-		p, now := event.Object.(*corev1.Pod), time.Now()
-		mu.Lock()
-		defer mu.Unlock()
-		if _, known := took[p.Name]; !known && p.Spec.NodeName != "" {
-			took[p.Name] = now.Sub(asked[p.Name])
+		if p := event.Object.(*corev1.Pod); p.Spec.NodeName != "" {
+			if _, known := bound.LoadOrStore(p.Name, time.Now()); !known {
+				count.Add(1)
+			}
 		}
 	})
-	ticker := time.NewTicker(probeEvery)
-	defer ticker.Stop()
+	ticks := time.Tick(probeEvery)
 	var creating sync.WaitGroup
-	for i, going := 0, true; going; i++ {
+	type request struct{ began, answered time.Time }
+	var all []*request // by the number of the pod
+	for going := true; going; {
+		r, i := &request{}, len(all)
+		all = append(all, r)
 		creating.Go(func() {
-			began := time.Now()
-			mu.Lock()
-			asked[fmt.Sprintf("%s-%d", of, i)] = began
-			mu.Unlock()
+			r.began = time.Now()
 			expect.Holds(e, theirs.createAtOnce(of, i, 1, options...))
-			mu.Lock()
-			made = append(made, time.Since(began))
-			mu.Unlock()
+			r.answered = time.Now()
 		})
 		select {
-		case <-ticker.C:
+		case <-ticks:
 		case <-stop:
 			going = false
 		}
 	}
 	creating.Wait()
-	for deadline := time.Now().Add(probeLimit); time.Now().Before(deadline); <-ticker.C {
-		mu.Lock()
-		all := len(took) == len(asked)
-		mu.Unlock()
-		if all {
-			break
-		}
+	for deadline := time.Now().Add(probeLimit); int(count.Load()) < len(all) && time.Now().Before(deadline); {
+		<-ticks
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	var f figures
-	for name := range asked {
-		d, bound := took[name]
-		if !bound {
-			d = probeLimit
+	var f, made figures
+	for i, r := range all {
+		took := probeLimit
+		if at, is := bound.Load(fmt.Sprintf("%s-%d", of, i)); is {
+			took = min(took, at.(time.Time).Sub(r.began))
 		}
-		f = append(f, min(d, probeLimit))
+		f, made = append(f, took), append(made, r.answered.Sub(r.began))
 	}
 	slices.Sort(f)
 	slices.Sort(made)
 	e.Logf("%s: %s (probes | p50 | p95 | max, in ms), %s for the requests alone", of, f, made)
-	if f.at(1) == probeLimit {
-		e.Errorf("a pod of %s has no node after %v", of, probeLimit)
-	}
+	expect.That(e, f.at(1) < probeLimit, "a pod of %s has no node after %v", of, probeLimit)
 	return f
 }
