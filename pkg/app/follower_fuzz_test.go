@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -56,8 +57,7 @@ type fuzzed struct {
 	packed   []byte
 }
 
-// followerSeeds are valid documents, small and large, and some that are not valid: what is found in
-// documents is the subject of FuzzParse.
+// followerSeeds are valid documents, small and large, and one invalid document of each kind.
 func followerSeeds(t testing.TB) []fuzzed {
 	large := "partitions:\n- name: default\n  placementrules: [{name: provided}, {name: tag, value: namespace, create: true}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n"
 	for i := range 20 {
@@ -71,9 +71,14 @@ func followerSeeds(t testing.TB) []fuzzed {
 		{key: "Queues.yaml.gz", packed: expect.Gzipped(large)}, {group: "mine", configs: large},
 		{key: "service.policyGroup.gz", packed: expect.Gzipped("queues")},
 	}
+	const queues = "partitions:\n- name: default\n  queues:\n  - name: root\n    "
 	for _, wrong := range []string{
-		"partitions: [", "---\n---\n", "partitions: []", "partitions: [{name: default, placementrules: [{name: nope}], queues: [{name: root}]}]",
-		"partitions:\n- name: default\n  queues:\n  - name: root\n    queues: [{name: a, resources: {guaranteed: {vcore: 3}, max: {vcore: 2}}}]",
+		"partitions: [", "partitions: *nothing", "partitions:\n\t- x", "---\n---\n", "7", "partitions: []", "partitions: [{name: gpu}]", "partitions: [{name: default}]",
+		"partitions: [{name: default, nodesortpolicy: {type: bin}, queues: [{name: root}]}]", "partitions: [{name: default, placementrules: [{name: nope}], queues: [{name: root}]}]",
+		"partitions: [{name: default, placementrules: [{name: fixed, value: a.b}], queues: [{name: root}]}]", "partitions:\n- name: default\n  queues: &all\n  - name: root\n    queues: *all\n",
+		queues + "submitacl: a b c", queues + "maxapplications: lots", queues + "unknown: 1", queues + "resources: {max: {vcore: 1}}", queues + "queues: [{name: a}, {name: A}]",
+		queues + "queues: [{name: a, resources: {max: {vcore: -1}}}]", queues + "queues: [{name: a, resources: {guaranteed: {vcore: 3}, max: {vcore: 2}}}]",
+		queues + "limits: [{limit: nobody}]", queues + "limits: [{users: [a], maxapplications: 1}]\n    queues: [{name: a, limits: [{users: [a], maxapplications: 2}]}]",
 	} {
 		out = append(out, fuzzed{configs: wrong})
 	}
@@ -131,7 +136,8 @@ type life struct {
 	clock  *clocktesting.FakeClock
 	events []string // the objects and notes of all events
 	shown  shown
-	told   *told
+	had    bool // there was a valid document
+	own    bool // and the last was in yunikorn-configs
 }
 
 // shown is the visible state of a configuration.
@@ -162,8 +168,7 @@ func newLife(t *testing.T, plant planted) *life {
 	l.store.Upsert(pod, now)
 	pod.UID, pod.Name, pod.Node = "uid-waits", "waits", ""
 	l.store.Upsert(pod, now)
-	plant.follower, plant.told = l.follower, &told{}
-	l.told = plant.told
+	plant.follower = l.follower
 	client := &fake.Clientset{}
 	l.source = expect.Get(informer.NewConfigMaps(client, plugintest.Namespace, plant, klog.Logger{}))(t)
 	l.look()
@@ -223,18 +228,59 @@ func (f *faults) unless(holds bool, text string, args ...any) {
 	}
 }
 
-// judge returns what is wrong with the visible state, given what the ConfigMaps were read as.
+// judge returns what is wrong with the visible state, given the ConfigMaps.
 func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong faults) {
+	spec, err := l.meaning(defaults, configs)
 	switch {
-	case l.told.err == nil:
-		wrong = l.accepted(before, l.told.spec)
+	case err == nil:
+		wrong = l.accepted(before, spec)
 	case configs.UID == "" && defaults.UID != "":
-		wrong = l.refused(before, l.told.err, config.DefaultsConfigMap)
+		wrong = l.refused(before, err, config.DefaultsConfigMap)
 	default:
-		wrong = l.refused(before, l.told.err, config.QueuesConfigMap)
+		wrong = l.refused(before, err, config.QueuesConfigMap)
 	}
 	wrong.unless(l.shown.check == nil, "the books are wrong: %v", l.shown.check)
 	return wrong
+}
+
+// meaning parses the ConfigMaps, or returns why they cannot be used.
+func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error) {
+	document, options, err := config.FromConfigMaps(config.Source{Data: defaults.Data, BinaryData: defaults.BinaryData},
+		config.Source{Data: configs.Data, BinaryData: configs.BinaryData})
+	if err != nil {
+		return nil, err
+	}
+	key := config.DocumentKey(options)
+	like, ofDefaults := misspelt(configs), hasDocument(defaults, key) && !hasDocument(configs, key)
+	if ofDefaults && (l.own || len(like) > 0) {
+		return nil, informer.ErrFallsBack(key, like)
+	}
+	spec, err := config.Parse(document)
+	if err == nil && spec.Document == "" && (defaults.UID != "" || configs.UID != "" || l.had) {
+		return nil, config.ErrNoDocument(key)
+	}
+	if err == nil && spec.Document != "" {
+		l.had, l.own = true, hasDocument(configs, key)
+	}
+	return spec, err
+}
+
+// misspelt returns the keys of a ConfigMap without the document that may have been meant for it.
+func misspelt(m *corev1.ConfigMap) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(m.Data)), maps.Keys(m.BinaryData))
+	like := slices.DeleteFunc(keys, func(k string) bool {
+		lower := strings.ToLower(k)
+		return !strings.Contains(lower, ".yaml") && !strings.Contains(lower, ".yml")
+	})
+	slices.Sort(like)
+	return slices.Compact(like)
+}
+
+// hasDocument reports whether a ConfigMap has the key of the document.
+func hasDocument(m *corev1.ConfigMap, key string) bool {
+	_, plain := m.Data[key]
+	_, packed := m.BinaryData[key+".gz"]
+	return plain || packed
 }
 
 // refused checks the state after an invalid document.
@@ -305,16 +351,9 @@ func missing(in *queues.Snapshot, q *config.Queue) string {
 	return ""
 }
 
-// told is what a follower was told last: the configuration, or why there is none.
-type told struct {
-	spec *config.Spec
-	err  error
-}
-
 // planted receives documents in place of a follower.
 type planted struct {
 	*follower
-	*told
 	// loaded is what it does with a valid document, nil for what is right, and failed what
 	// it also does with another one, nil for nothing.
 	loaded func(f *follower, spec *config.Spec, source string)
@@ -325,12 +364,10 @@ func (p planted) Loaded(spec *config.Spec, source string) {
 	if p.loaded == nil {
 		p.loaded = (*follower).Loaded
 	}
-	*p.told = told{spec: spec}
 	p.loaded(p.follower, spec, source)
 }
 
 func (p planted) Failed(err error, source string, about *corev1.ConfigMap) {
-	*p.told = told{err: err}
 	p.follower.Failed(err, source, about)
 	if p.failed != nil {
 		p.failed(p.follower)
