@@ -54,7 +54,7 @@ func (pl *Plugin) besideFirst(holds *reservations.View, pod *corev1.Pod, node st
 		if !room.beside(kept[:at]).Covers(p.Request) {
 			continue // it has no room
 		}
-		if kept = slices.Insert(kept, at, hold); !room.beside(kept[:at+1]).Covers(request) {
+		if kept = slices.Insert(kept, at, hold); !room.beside(kept).Covers(request) {
 			return pl.keptFor(pod, "node %s has room for pod %s/%s first, which can run there only", node, p.Namespace, p.Name)
 		}
 	}

@@ -217,18 +217,25 @@ func TestAHoldForPodsOfItsOwnLeavesTheRestOfTheNode(t *testing.T) {
 }
 
 // TestUntriedPodsHaveTheirPlaceAmongHolders: of a holder that keeps its request only and an untried pod,
-// the one of higher priority has its room first (D0, D1).
+// the one of higher priority has its room first, and other pods what both leave (D0, D1).
 func TestUntriedPodsHaveTheirPlaceAmongHolders(t *testing.T) {
-	for priority, want := range map[int32]fwk.Code{1: fwk.UnschedulableAndUnresolvable, -1: fwk.Success} {
+	for _, c := range []struct {
+		priority int32
+		milliCPU int64 // of the untried pod; 900 are free, the holder requests 500, and the other pod 300
+		kept     bool
+	}{{1, 700, true}, {-1, 700, false}, {1, 300, true}, {-1, 300, true}, {1, 100, false}} {
 		victim := plugintest.On(plugintest.Pod("victim", 100), "n1")
 		s := held(t, plugintest.Daemon(plugintest.Pod("holder", 500), "n1"), victim)
-		agent := plugintest.Daemon(plugintest.Pod("agent", 700), "n1")
-		agent.Spec.Priority = &priority
+		agent := plugintest.Daemon(plugintest.Pod("agent", c.milliCPU), "n1")
+		agent.Spec.Priority = &c.priority
 		s.admit(t, agent)
 		other := plugintest.Foreign(plugintest.Pod("other", 300))
 		other.Namespace = "other"
-		text := map[int32]string{1: "node n1 has room for pod ns/agent first"}[priority]
-		plugintest.WantStatus(t, fmt.Sprint("priority ", priority), s.filter(t, other, "n1", victim), want, text)
+		want, text := fwk.Success, ""
+		if c.kept {
+			want, text = fwk.UnschedulableAndUnresolvable, "node n1 has room for pod ns/agent first"
+		}
+		plugintest.WantStatus(t, fmt.Sprint(c), s.filter(t, other, "n1", victim), want, text)
 	}
 }
 
