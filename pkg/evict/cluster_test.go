@@ -95,7 +95,8 @@ type cluster struct {
 func newCluster(t *testing.T, names ...string) *cluster {
 	c := &cluster{tracker: fake.NewClientset(), unseen: map[string]*corev1.Pod{}, latency: time.Millisecond, names: names}
 	c.Interface = c.tracker
-	c.nodes = &nodes{cluster: c, have: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "uid-n1", ResourceVersion: "0"}}}
+	n1 := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "uid-n1", ResourceVersion: "0"}}
+	c.nodes = &nodes{cluster: c, have: n1}
 	for _, name := range names {
 		expect.OK(t, c.tracker.Tracker().Add(pod(name)))
 	}

@@ -49,6 +49,13 @@ type books struct {
 	learning atomic.Bool // it does not know the holds yet
 }
 
+func newBooks() *books {
+	return &books{
+		work: make(chan struct{}, 1), going: map[types.UID][]output.Victim{},
+		works: map[types.UID]output.Work{}, keepsOff: map[string][]types.UID{},
+	}
+}
+
 func (b *books) Work() <-chan struct{} { return b.work }
 
 func (b *books) TakeWork() []output.Work {
@@ -202,8 +209,7 @@ type office struct {
 
 func newOffice(t *testing.T, c *cluster) *office {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
-	b := &books{work: make(chan struct{}, 1), going: map[types.UID][]output.Victim{}, works: map[types.UID]output.Work{}, keepsOff: map[string][]types.UID{}}
-	o := &office{cluster: c, books: b, log: logger.GetSink().(ktesting.Underlier).GetBuffer().String}
+	o := &office{cluster: c, books: newBooks(), log: logger.GetSink().(ktesting.Underlier).GetBuffer().String}
 	o.leading.Store(true)
 	o.Executor = &Executor{
 		Store: o.books, Client: c, Pods: c, Leading: o.leading.Load,

@@ -303,7 +303,9 @@ func TestTranslateBudget(t *testing.T) {
 	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
 	}
-	pods := map[string]map[string]string{"web": {"app": "web"}, "db": {"app": "db"}, "old-web": {"app": "web", "old": "yes"}}
+	labels := map[string]map[string]string{
+		"none": nil, "web": {"app": "web"}, "db": {"app": "db"}, "old-web": {"app": "web", "old": "yes"},
+	}
 	for _, c := range []struct {
 		name     string
 		selector *metav1.LabelSelector
@@ -320,9 +322,9 @@ func TestTranslateBudget(t *testing.T) {
 	} {
 		b := translateBudget(budget("u", 3, c.selector))
 		var covers []string
-		for _, pod := range []string{"none", "web", "db", "old-web"} {
-			if b.Matches != nil && b.Matches(pods[pod]) {
-				covers = append(covers, pod)
+		for _, name := range []string{"none", "web", "db", "old-web"} {
+			if b.Matches != nil && b.Matches(labels[name]) {
+				covers = append(covers, name)
 			}
 		}
 		expect.Same(t, c.name+": covers", c.covers, strings.Join(covers, " "))

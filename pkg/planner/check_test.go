@@ -252,7 +252,10 @@ func TestChanceIsNoticed(t *testing.T) {
 		}
 		return true, check(m, func(m *model, chance *rand.Rand) (*planner.Snapshot, planner.Decision, planner.Params) {
 			snapshot, ask, p := m.snapshot(chance)
-			taken := map[bool]choice{true: total, false: order}[chance == nil]
+			taken := order
+			if chance == nil {
+				taken = total
+			}
 			return snapshot, newOracle(m).decision(ask, taken, found), p
 		}, seed)
 	})

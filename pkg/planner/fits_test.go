@@ -57,7 +57,10 @@ func TestFitsThatPassChangeNothing(t *testing.T) {
 		_, want, _ := real(m, nil)
 		f := &filters{}
 		got := f.plan(m, 0)
-		calls := map[bool]int{true: 1}[want.Outcome != planner.Refuse]
+		calls := 0
+		if want.Outcome != planner.Refuse {
+			calls = 1
+		}
 		if f.calls != calls || got.FitsCalls != calls {
 			t.Fatalf("generate(%d, 8): %d calls, said are %d, want %d", seed, f.calls, got.FitsCalls, calls)
 		}
@@ -267,7 +270,8 @@ func TestFitsAffinity(t *testing.T) {
 	expect.That(t, d.Outcome == planner.Refuse && d.Stopped == planner.RuleFilters && f.calls == 2,
 		"%s after %d calls", d, f.calls)
 	f = &filters{stay: []string{"v0"}}
-	expect.Same(t, "victims", []string{"v1"}, uids(f.plan(m, 0)))
+	d = f.plan(m, 0)
+	expect.Same(t, "victims of "+d.String(), []string{"v1"}, uids(d))
 }
 
 // TestFitsNextNode: a node that the filters reject whatever pods leave costs two calls, or one call if
@@ -279,21 +283,23 @@ func TestFitsNextNode(t *testing.T) {
 		m.pods = append(m.pods, &mpod{uid: "on-" + name, app: "b", queue: 2, node: len(m.nodes) - 1, request: []int64{2}, created: 9})
 	}
 	for _, c := range []struct {
+		name    string
 		filters filters
 		calls   int
 	}{
-		{filters{refuses: []string{"a", "b"}}, 5},
-		{filters{never: []string{"a", "b"}}, 3},
-		{filters{never: []string{"a"}, refuses: []string{"b"}}, 4},
+		{"refuses two", filters{refuses: []string{"a", "b"}}, 5},
+		{"never on two", filters{never: []string{"a", "b"}}, 3},
+		{"never on one, refuses one", filters{never: []string{"a"}, refuses: []string{"b"}}, 4},
 	} {
 		f := &c.filters
 		d := f.plan(m, 0)
-		expect.Same(t, "node and victims", []string{"c", "on-c"}, append([]string{d.Node}, uids(d)...))
-		expect.Same(t, "calls", c.calls, f.calls)
-		expect.Same(t, "nodes that do not fit", []string{"a", "b"}, d.Unfit)
+		expect.Same(t, c.name+": node and victims of "+d.String(),
+			[]string{"c", "on-c"}, append([]string{d.Node}, uids(d)...))
+		expect.Same(t, c.name+": calls", c.calls, f.calls)
+		expect.Same(t, c.name+": nodes that do not fit", []string{"a", "b"}, d.Unfit)
 		f.calls = 0
-		expect.Same(t, "with a call less", planner.Refuse, f.plan(m, c.calls-1).Outcome)
-		expect.Same(t, "calls then", c.calls-1, f.calls)
+		expect.Same(t, c.name+": with a call less", planner.Refuse, f.plan(m, c.calls-1).Outcome)
+		expect.Same(t, c.name+": calls then", c.calls-1, f.calls)
 	}
 }
 

@@ -272,14 +272,14 @@ func (m *model) view(ids []int) view {
 			parent.Children = append(parent.Children, queues.ID(ids[i]))
 		}
 	}
-	each := func(queue int, f func(*queues.Queue)) {
+	above := func(queue int, f func(*queues.Queue)) {
 		for _, q := range m.chain(queue) {
 			f(v[queues.ID(ids[q])])
 		}
 	}
 	for _, p := range m.pods {
 		request := m.vector(p.request)
-		each(p.queue, func(q *queues.Queue) {
+		above(p.queue, func(q *queues.Queue) {
 			q.Allocated = q.Allocated.Add(request)
 			if p.protection == planner.Leaving {
 				q.Leaving = q.Leaving.Add(request)
@@ -290,7 +290,7 @@ func (m *model) view(ids []int) view {
 		})
 	}
 	for _, a := range m.waiting {
-		each(a.queue, func(q *queues.Queue) { q.Arriving = q.Arriving.Add(m.vector(a.request)) })
+		above(a.queue, func(q *queues.Queue) { q.Arriving = q.Arriving.Add(m.vector(a.request)) })
 	}
 	return v
 }

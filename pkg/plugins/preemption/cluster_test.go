@@ -399,7 +399,9 @@ func withDisk(p *corev1.Pod) *corev1.Pod {
 func apart(p *corev1.Pod, key, value string) *corev1.Pod {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: selector}},
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: corev1.LabelHostname, LabelSelector: selector},
+		},
 	}}
 	return p
 }

@@ -154,22 +154,28 @@ func TestExtendersAreAsked(t *testing.T) {
 		text      string // why none is held
 		asked     string // the requests to the last extender; empty for any
 	}{
-		"agrees":                     {extenders: extenders{{Extender: ownCache}}, node: "n1", asked: "preempt n1 v1"},
-		"agrees, is sent whole pods": {extenders: extenders{{}}, node: "n1", asked: "preempt n1 v1"},
-		"refuses the best node":      {extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}}, node: "n2"},
+		"agrees": {extenders: extenders{{Extender: ownCache}},
+			node: "n1", asked: "preempt n1 v1"},
+		"agrees, is sent whole pods": {extenders: extenders{{}},
+			node: "n1", asked: "preempt n1 v1"},
+		"refuses the best node": {extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}},
+			node: "n2"},
 		"one of two refuses": {extenders: extenders{{Extender: ownCache, preempt: refusing("n1")}, {Extender: ownCache}},
 			node: "n2", asked: "preempt n2 v2 v3"},
 		"refuses all": {extenders: extenders{{Extender: ownCache, preempt: refusing("n1", "n2")}},
 			text: "refuses node n1: the pods that would go do not make room there"},
-		"has fewer go": {extenders: extenders{{Extender: ownCache, preempt: instead}}, node: "n2"},
+		"has fewer go": {extenders: extenders{{Extender: ownCache, preempt: instead}},
+			node: "n2"},
 		"names none": {extenders: extenders{{Extender: ownCache, preempt: naming()}},
 			text: "expected at least one victim pod on node n1"},
 		"names none, ignorable": {extenders: extenders{{Extender: ignorable, preempt: naming()}},
 			text: "it named no pods that would go"},
 		"fails": {extenders: extenders{{Extender: ownCache, status: fails}},
 			text: "code 500; no pod is preempted until the extender answers", asked: "failed"},
-		"fails, ignorable":  {extenders: extenders{{Extender: ignorable, status: fails}}, node: "n1", asked: "failed"},
-		"is not interested": {extenders: extenders{{Extender: device, preempt: refusing("n1", "n2")}}, node: "n1"},
+		"fails, ignorable": {extenders: extenders{{Extender: ignorable, status: fails}},
+			node: "n1", asked: "failed"},
+		"is not interested": {extenders: extenders{{Extender: device, preempt: refusing("n1", "n2")}},
+			node: "n1"},
 		"filters only, passes": {extenders: extenders{{mute: true, filter: passing(false)}},
 			node: "n1", asked: "filter n1"},
 		"filters only": {extenders: extenders{{mute: true, filter: passing(false, "n1")}},
@@ -216,14 +222,15 @@ func TestExtendersNameOtherPods(t *testing.T) {
 		text   string
 		chosen []string
 	}{
-		"all candidates are proposed": {named: []string{"v2"},
-			pods:  podList{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)},
-			asker: withPort(plugintest.Pod("asker", 50), 80), node: "n1", chosen: []string{"v2"}},
-		"not the one of least harm": {named: []string{"v2"},
-			pods:  podList{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)},
-			asker: prioritized(plugintest.Pod("asker", 100), 5), node: "n1", chosen: []string{"v2"}},
-		"no law lets it go": {named: []string{"v1", "kept"}, pods: podList{running("v1", "n1", 100), peer},
-			asker: plugintest.Pod("asker", 100), text: "pod ns/kept would have to go, too, and the plan does not name it"},
+		"all candidates are proposed": {named: []string{"v2"}, asker: withPort(plugintest.Pod("asker", 50), 80),
+			pods: podList{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)},
+			node: "n1", chosen: []string{"v2"}},
+		"not the one of least harm": {named: []string{"v2"}, asker: prioritized(plugintest.Pod("asker", 100), 5),
+			pods: podList{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)},
+			node: "n1", chosen: []string{"v2"}},
+		"no law lets it go": {named: []string{"v1", "kept"}, asker: plugintest.Pod("asker", 100),
+			pods: podList{running("v1", "n1", 100), peer},
+			text: "pod ns/kept would have to go, too, and the plan does not name it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &httpExtender{preempt: naming(c.named...)}
@@ -245,7 +252,8 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 		decided.Take()
 		got := decided.Decisions(record.Query{})
 		expect.That(t, len(got) == 1 && got[0].Kind == record.NodeBound && got[0].Outcome == planner.Refuse &&
-			strings.HasSuffix(status.Message(), got[0].Message), "on record: %+v, want one refusal with %q", got, status.Message())
+			strings.HasSuffix(status.Message(), got[0].Message),
+			"on record: %+v, want one refusal with %q", got, status.Message())
 		backsOff := func(after time.Duration) bool {
 			cl.now = cl.now.Add(after)
 			cl.store.Tick(cl.now)

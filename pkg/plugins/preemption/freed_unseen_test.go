@@ -1,7 +1,6 @@
 package preemption_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -22,7 +21,8 @@ func (c *cluster) wantTried(t *testing.T, want reasons.Code) {
 	asker := never(plugintest.Pod("asker", 150))
 	c.answer(t, asker)
 	c.store.Tick(c.now.Add(500 * time.Millisecond))
-	expect.Same(t, "why the pod waits", want, c.store.Explain(asker.UID).Code)
+	why := c.store.Explain(asker.UID)
+	expect.That(t, why.Code == want, "the pod waits for %v, want %s", why, want)
 }
 
 // TestLostPod: while a pod that is gone is still on a node of the scheduler's snapshot, a
@@ -75,10 +75,13 @@ func TestShrunkPod(t *testing.T) {
 		now := running("v1", "", before)
 		cl.store.Delete(now.UID, cl.now)
 		cl.store.Upsert(cl.translate(now), cl.now)
-		v := cl.store.Assume(now.UID, "n1", store.NoSnapshot, cl.now)
-		expect.That(t, v.OK(), "it may not have the node: %v", v)
+		if v := cl.store.Assume(now.UID, "n1", store.NoSnapshot, cl.now); !v.OK() {
+			t.Fatal(v)
+		}
 		cl.store.Upsert(cl.translate(running("v1", "n1", 100)), cl.now)
-		expect.Same(t, fmt.Sprintf("pods that requested %d and then 100", before), 1, len(cl.store.FreedPods(cl.now)))
+		if got := cl.store.FreedPods(cl.now); len(got) != 1 {
+			t.Fatalf("requested %d and then 100: %v", before, got)
+		}
 		cl.store.Tick(cl.now)
 		cl.wantTried(t, want)
 	}
@@ -116,11 +119,13 @@ func TestPodsRejectedByCoschedulingAreDeferred(t *testing.T) {
 			_, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), framework.NewCycleState(), asker, statuses)
 			expect.That(t, status.Code() == fwk.Unschedulable, "%v: other plugins have to hear of it", status)
 			expect.Same(t, "chosen", []string(nil), c.chosen())
-			expect.Same(t, "why the pod waits", want, c.store.Explain(asker.UID).Code)
+			why := c.store.Explain(asker.UID)
+			expect.That(t, why.Code == want, "the pod waits for %v, want %s", why, want)
 			c.store.Tick(c.now.Add(2 * time.Second)) // its back-off is a second
 			// Which queue gets the pod is open: the pump also runs here and may be first.
-			later := c.store.Explain(asker.UID).Code
-			expect.Same(t, "its back-off ends", want == reasons.BackingOff, later != want)
+			later := c.store.Explain(asker.UID)
+			expect.That(t, (later.Code != want) == (want == reasons.BackingOff),
+				"after its back-off: %v, before it: %s", later, want)
 			expect.Holds(t, c.store.Check())
 		})
 	}

@@ -122,8 +122,9 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 	plugin, s := started(t, h)
 	until(t, s, pod, "")
 	state := framework.NewCycleState()
-	_, status := plugin.PreFilter(t.Context(), state, pod, nil)
-	plugintest.WantStatus(t, "PreFilter", status, fwk.Success, "")
+	if _, status := plugin.PreFilter(t.Context(), state, pod, nil); !status.IsSuccess() {
+		t.Fatal(status)
+	}
 	result, status := plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
 	plugintest.WantStatus(t, "no node", status, fwk.Unschedulable, "PreemptionRefused: ")
 	expect.Same(t, "nominated to", "", result.NominatedNodeName)

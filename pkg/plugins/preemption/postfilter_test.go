@@ -93,7 +93,10 @@ func TestTheRealFiltersJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cl := newCluster(t, twoQueues, c.nodes, c.pods)
-			chosen := map[bool][]string{true: {"v2"}}[c.on != ""]
+			var chosen []string
+			if c.on != "" {
+				chosen = []string{"v2"}
+			}
 			cl.answers(t, c.asker, c.on, c.why, chosen...)
 			expect.Same(t, "held", c.on != "", cl.store.Holds().Held())
 		})
@@ -170,8 +173,9 @@ func TestPodsInPermit(t *testing.T) {
 		c, v := newCluster(t, twoQueues, nodeList{node("n1", 200)}, nil), ofB("v", 200)
 		c.store.Upsert(c.translate(v), c.now)
 		c.store.Gate(v.UID, c.now)
-		verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now)
-		expect.That(t, verdict.OK(), "it may not have the node: %v", verdict.Reason)
+		if verdict := c.store.Assume(v.UID, "n1", store.NoSnapshot, c.now); !verdict.OK() {
+			t.Fatal(verdict.Reason)
+		}
 		c.onSnapshot(t, v)
 		if !waits {
 			c.answers(t, plugintest.Pod("asker", 200), "", "PreemptionRefused")

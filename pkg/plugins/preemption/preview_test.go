@@ -184,8 +184,9 @@ func TestPreviewAgreesWithTheCycle(t *testing.T) {
 			}
 			previewed := previewOf(t, pv, pod)
 			node, _ := c.answer(t, pod)
-			expect.Same(t, "node of the preview, and then: "+previewed.Summary, node, previewed.Node)
-			expect.Same(t, "victims of the preview, and then: "+previewed.Summary, c.chosen(), victimsOf(previewed))
+			said := "of the cycle, and of a preview that said " + previewed.Summary
+			expect.Same(t, "node "+said, node, previewed.Node)
+			expect.Same(t, "victims "+said, c.chosen(), victimsOf(previewed))
 		})
 	}
 }
@@ -215,8 +216,8 @@ func TestPreviewBesideAHold(t *testing.T) {
 		pod := labelled(plugintest.Pod("next", next.milliCPU), objects.PodGroupLabel, next.group)
 		pod.Namespace = next.namespace
 		out := previewOf(t, pv, pod)
-		expect.Same(t, next.name+": nodes that fit", next.fit, out.Nodes.Fit)
-		expect.Same(t, next.name+": nodes that are held", 1-next.fit, out.Nodes.Held)
+		expect.Same(t, next.name+": nodes that fit: "+out.Summary, next.fit, out.Nodes.Fit)
+		expect.Same(t, next.name+": nodes that are held: "+out.Summary, 1-next.fit, out.Nodes.Held)
 	}
 }
 
@@ -253,7 +254,7 @@ func TestPreviewOfADaemonSetPodThatAnotherPluginRefuses(t *testing.T) {
 	for _, at := range []string{"roomy", "full"} {
 		out := previewOf(t, pv, labelled(daemon("asker", at, 1500), "refused", ""))
 		expect.That(t, out.Outcome == documents.PreviewWaits && out.Node == "" && len(victimsOf(out)) == 0,
-			"node %s: %s on node %q", at, out.Outcome, out.Node)
+			"node %s: %s on node %q: %s", at, out.Outcome, out.Node, out.Summary)
 		expect.Says(t, out.Summary, "the pod is refused everywhere")
 	}
 }

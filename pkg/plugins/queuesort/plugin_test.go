@@ -214,7 +214,8 @@ func TestKeyedPodsKeepTheOrderOfTheirAdmission(t *testing.T) {
 	low, high := prioritized(plugintest.Pod("low", 1), 1), prioritized(plugintest.Pod("high", 1), 2)
 	plugin, _ := started(t, low, high)
 	early, late := time.Unix(1, 0), time.Now().Add(time.Hour)
-	expect.That(t, plugin.Less(queued(high, late), queued(low, early)) && !plugin.Less(queued(low, early), queued(high, late)),
+	expect.That(t, plugin.Less(queued(high, late), queued(low, early)) &&
+		!plugin.Less(queued(low, early), queued(high, late)),
 		"the higher priority is not first, whenever it was queued")
 	stranger := prioritized(plugintest.Foreign(plugintest.Pod("stranger", 1)), 2)
 	expect.That(t, plugin.Less(queued(stranger, early), queued(high, early)),
