@@ -322,7 +322,10 @@ func ruleOf(text string) (rule, bool) {
 		return r, true
 	}
 	r, found := ruleAmong(inFull, text)
-	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, found
+	if !found {
+		return rule{}, false
+	}
+	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, true
 }
 
 // expressions are the compiled expressions of the rules.
