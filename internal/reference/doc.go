@@ -10,7 +10,7 @@
 // are compared with the parser of queues.yaml and with the names in the source
 // (queues_test.go).
 //
-// Tests beside it check the other pages: every link has a target and README.md links to
-// every page (links_test.go), every ruling that departs from YuniKorn is on the migration
-// page (departures_test.go), every alert has an answer (links_test.go).
+// Tests beside it check the other pages (links_test.go): every link has a target and README.md
+// links to every page, every ruling that departs from YuniKorn is on the migration page, and
+// every alert has an answer.
 package reference

@@ -14,6 +14,6 @@
 //
 //	go test ./test/integration/docs -args -rewrite
 //
-// stage_test.go has the cluster that the pages describe: queues, and one pod for each lasting reason to
-// wait; secure_test.go has another scheduler there, which authenticates its clients.
+// stage_test.go has the cluster that the pages describe: queues, one pod for each lasting reason to wait,
+// and another scheduler that authenticates its clients.
 package docs

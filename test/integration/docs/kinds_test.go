@@ -150,7 +150,8 @@ func TestKinds(t *testing.T) {
 		expect.Same(t, fmt.Sprintf("commands tried %q with %q", how, planted), counts[how]+1, more[how])
 	}
 	for says, planted := range map[string]command{
-		"it is more than a name": {text: "helm upgrade", block: true}, "nothing runs it": {text: "podman load -i image.tar"},
+		"it is more than a name": {text: "helm upgrade", block: true},
+		"nothing runs it":        {text: "podman load -i image.tar"},
 	} {
 		_, wrong := tally([]command{planted})
 		expect.That(t, len(wrong) == 1 && strings.Contains(wrong[0], says),

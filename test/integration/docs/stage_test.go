@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,12 +52,19 @@ func stage(ctx context.Context, bin string) error {
 	if err := startSecure(ctx, bin); err != nil {
 		return err
 	}
-	_, err = shell(ctx, "kubectl apply -k manifests/base", 0, setting{})
-	files, _ := filepath.Glob("testdata/stage/*.yaml") // no error, as the pattern is valid
-	for i := 0; i < len(files) && err == nil; i++ {
-		err = play(ctx, files[i])
+	if _, err := shell(ctx, "kubectl apply -k manifests/base", 0, setting{}); err != nil {
+		return err
 	}
-	return err
+	files, err := filepath.Glob("testdata/stage/*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := play(ctx, file); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
 }
 
 // play applies a file and waits as its first lines say.
@@ -96,10 +105,20 @@ func play(ctx context.Context, file string) error {
 func await(ctx context.Context, pod, want string) error {
 	last := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		var err error
-		last, err = shell(ctx, "curl -s "+suite.rest+"/api/v1/pods/"+pod+"/explain", 0, setting{})
-		if err != nil || strings.Contains(last, want) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, suite.rest+"/api/v1/pods/"+pod+"/explain", http.NoBody)
+		if err != nil {
 			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(response.Body)
+		if err = cmp.Or(err, response.Body.Close()); err != nil {
+			return err
+		}
+		if last = string(body); strings.Contains(last, want) {
+			return nil
 		}
 	}
 	return fmt.Errorf("pod %s is not %q after %v: %s", pod, want, patience, last)
