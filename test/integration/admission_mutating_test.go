@@ -154,7 +154,8 @@ func (p policed) checkYuniKorn(anybody string) {
 		mayNot      = "may not say whose pods these are"
 	)
 	filled := func(user string) marks { return marks{markInfo: yunikornInfo(user, groupsOf(user))} }
-	expect.Same(p, "what YuniKorn writes, and the requests of all kinds had", bobInfo, yunikornInfo("bob", groupsOf("bob")))
+	expect.Same(p, "what YuniKorn writes, and the requests of all kinds had",
+		bobInfo, yunikornInfo("bob", groupsOf("bob")))
 	controller, robot := "system:serviceaccount:yunikorn:yunikorn-admission-controller", "system:serviceaccount:"+p.ns+":robot"
 	for _, account := range []string{controller, robot} {
 		p.allow(account, "admin")

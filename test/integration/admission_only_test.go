@@ -24,7 +24,8 @@ const markMirror = "annotation " + corev1.MirrorPodAnnotationKey
 
 func serviceAccount(t *testing.T, namespace, name string) {
 	t.Helper()
-	made(t, suite.client.CoreV1().ServiceAccounts(namespace), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	made(t, suite.client.CoreV1().ServiceAccounts(namespace), account)
 }
 
 // bindRole binds a ClusterRole to a service account until the test ends.
@@ -147,8 +148,17 @@ func TestRequireUser(t *testing.T) {
 // limit of a group. So no user escapes that limit.
 func TestLimitsWithPolicies(t *testing.T) {
 	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), installed(t, "admission-require-user.yaml")))
-	e := setup(t, `partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: team}],
- limits: [{limit: everybody together, groups: ["system:authenticated"], maxresources: {vcore: 1}}]}]}]`)
+	e := setup(t, `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    limits:
+    - {limit: everybody together, groups: ["system:authenticated"], maxresources: {vcore: 1}}
+    queues:
+    - name: team
+`)
 	p := policed{t, e.ns}
 	p.annotate("yunikorn.apache.org/namespace.enableYuniKorn", "true")
 	p.allow("bob", "admin")

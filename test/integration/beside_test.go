@@ -87,7 +87,8 @@ func (e *env) expectNoTaint() {
 func TestBesideKubeScheduler(t *testing.T) {
 	const perNode, extra = 25, 10
 	shipped := newInstallation(t, "second-scheduler.yaml", "beside")
-	e := setup(t, owedQueues(10_000, 10*time.Millisecond), shipped.run(t))
+	queues := owedQueues(10_000, 10*time.Millisecond) // more than the test uses
+	e := setup(t, queues, shipped.run(t))
 	e.awaitLeader("")
 	nodes := beside/perNode + 2
 	e.useNodes(nodes, localcluster.NodeSpec{CPU: fmt.Sprint(perNode)})
@@ -116,12 +117,14 @@ func TestBesideKubeScheduler(t *testing.T) {
 	t.Logf("%d preemptions in %v, beside %d pods of the other scheduler", beside, took.Round(time.Millisecond), plain)
 	for _, asker := range askers {
 		claim, _ := c.claim(asker.UID)
-		expect.Same(t, "where "+asker.Name+" runs, after it held the node", claim.Node, e.awaitRunning(asker).Spec.NodeName)
+		now := e.awaitRunning(asker).Spec.NodeName
+		expect.That(t, now == claim.Node, "%s runs on %s, and held %s", asker.Name, now, claim.Node)
 	}
 	expect.Same(t, "pods that upstream's scheduler placed", "", names(c.boundByNow("plain")))
 	e.expectNoTaint()
 	e.othersTakeRoom()
-	expect.Same(t, "pods that upstream's scheduler placed then", 1, len(c.boundByNow("plain")))
+	bound := c.boundByNow("plain")
+	expect.That(t, len(bound) == 1, "then %d pods of upstream's scheduler were bound, not one: %s", len(bound), names(bound))
 	checkRights(t, shipped, "holds")
 }
 

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,7 +36,8 @@ type race struct {
 // while half of the room is free, which is checked for each, and the third one is new.
 func TestRaceForADaemonSetsRoom(t *testing.T) {
 	const rounds = races / raceNodes
-	e := setup(t, belowRoot("{name: daemons}, {name: fills}"), func(s *settings) { s.shipped = manifests.TwoProfiles })
+	queues := belowRoot("{name: daemons}, {name: fills}") // neither has a guarantee
+	e := setup(t, queues, func(s *settings) { s.shipped = manifests.TwoProfiles })
 	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "2"})}
 	e.priorityClass(e.id+"-high", 1000, true) // above the priorities for which upstream respects nominated pods
 	r.c = e.keepHistory()
@@ -64,7 +65,8 @@ func (r *race) run() (late int) {
 	r.awaitTurnedAway("early")
 	r.awaitTurnedAway("second")
 	running, _ := r.podsOf(set)
-	expect.Same(r, "pods of the DaemonSet that run though no node has room for one", 0, len(running))
+	expect.That(r, len(running) == 0, "round %d: %d pods of the DaemonSet run though no node has room for one",
+		r.round, len(running))
 	r.finish()
 	r.expect(set, raceNodes, 0, "")
 	r.checkOutcome(set)
@@ -92,11 +94,13 @@ func (r *race) on(i int, what string, options ...podOption) error {
 
 // each calls a function for each node, in parallel.
 func (r *race) each(do func(i int) error) error {
-	var all errgroup.Group
+	errs := make([]error, raceNodes)
+	var all sync.WaitGroup
 	for i := range raceNodes {
-		all.Go(func() error { return do(i) })
+		all.Go(func() { errs[i] = do(i) })
 	}
-	return all.Wait()
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // awaitGoing waits until one victim of each node is gone and the other is leaving.
@@ -168,10 +172,11 @@ func (r *race) checkOutcome(set string) {
 	for _, p := range running {
 		on[p.Spec.NodeName]++
 	}
-	expect.Same(r, "nodes on which the DaemonSet runs", raceNodes, len(on))
+	expect.That(r, len(on) == raceNodes, "round %d: the DaemonSet runs on %d nodes, want %d", r.round, len(on), raceNodes)
 	for _, what := range []string{"early", "second", "third"} {
 		won, lost := r.podsOf(r.group(what))
-		expect.Same(r, "racers of group "+r.group(what), raceNodes, len(won)+len(lost))
+		expect.That(r, len(won)+len(lost) == raceNodes, "round %d: there are %d racers of group %s, want %d",
+			r.round, len(won)+len(lost), what, raceNodes)
 		for _, p := range won {
 			r.Errorf("round %d: pod %s won on node %s", r.round, p.Name, p.Spec.NodeName)
 		}

@@ -136,7 +136,8 @@ func (p *pair) failover(c *history, name string, m moment, victims int) takeover
 	if took := standby.deeds.between(standby.started, killed, deed.takesLease); len(took) > 0 {
 		leader.Fatalf("%s: the standby had the lease though the leader lived: %v", name, took)
 	}
-	expect.Same(leader, name+": what the standby did while the leader lived", "[]", fmt.Sprint(standby.trespasses(killed)))
+	did := standby.trespasses(killed)
+	expect.That(leader, len(did) == 0, "%s: the standby did this while the leader lived: %v", name, did)
 	standby.optOutClaimed(asker)
 	c.awaitPlaced(asker)
 	c.expectNoMore(calm/2, victims, name+"-victim")
@@ -338,5 +339,6 @@ func TestLeaseOfAnotherHolder(t *testing.T) {
 	e.ok(<-kept)
 	e.awaitRunning(asker)
 	c.expectNoMore(calm, 2, "lent")
-	expect.That(t, conditionIs(e.get(asker), held, corev1.ConditionFalse), "the hold has not ended")
+	last := e.get(asker)
+	expect.That(t, conditionIs(last, held, corev1.ConditionFalse), "the hold has not ended: %v", last.Status.Conditions)
 }

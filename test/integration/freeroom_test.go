@@ -193,7 +193,7 @@ func TestAvoidableVictimsAreCounted(t *testing.T) {
 			t.Fatalf("%s: %d victims were planted", test.name, len(victims))
 		}
 		there, anywhere := c.avoidable(victims, groups...)
-		expect.Same(t, test.name+": avoidable by their own node, and by any",
-			[]int{test.there, test.anywhere}, []int{len(there), len(anywhere)})
+		expect.That(t, len(there) == test.there && len(anywhere) == test.anywhere,
+			"%s: avoidable are %q by their own node and %q by any", test.name, there, anywhere)
 	}
 }

@@ -142,6 +142,7 @@ func forgetLease(t *testing.T) {
 func awaitRights(t *testing.T, user string, objects []*unstructured.Unstructured) {
 	ours, upstream := boundRoles(t, objects)
 	awaitOurs(t, user, ours, true)
+	// These are the roles of upstream that installations bind; what else is bound is a role of a test.
 	for role, ask := range map[string]authorizationv1.ResourceAttributes{
 		"system:kube-scheduler":   {Verb: "watch", Resource: "pods"},
 		"system:volume-scheduler": {Verb: "update", Resource: "persistentvolumes"},

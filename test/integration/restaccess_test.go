@@ -224,7 +224,8 @@ func TestBrowserWithAuthorization(t *testing.T) {
 			t.Errorf("/%s: %s", page, problem)
 		}
 		const isStyled = "document.styleSheets.length == 1 && document.styleSheets[0].cssRules.length > 10"
-		expect.That(t, expect.Get(browser.Eval[bool](tab, isStyled))(t), "/%s has no style sheet", page)
+		styled, err := browser.Eval[bool](tab, isStyled)
+		expect.That(t, err == nil && styled, "/%s has no style sheet: %v", page, err)
 	}
 	targets := fmt.Sprintf("[%q, %q, %q]", at+"/", at+"/ws/v1/partition/default/queues", "https://"+e.rest+"/ws/v1/partition/default/queues")
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -147,7 +147,8 @@ func (e *env) awaitMembers(app string, pods int, originators ...string) {
 // This API server does not know the other kinds: the test makes pods, or the Jobs of a
 // JobSet, of their templates and adds the labels that the controllers add.
 func TestControllerSamples(t *testing.T) {
-	e := setup(t, belowRoot("{name: batch}, {name: owed, resources: {guaranteed: {vcore: 8}}, properties: {preemption.delay: 1s}}"))
+	e := setup(t, belowRoot(`{name: batch},
+ {name: owed, resources: {guaranteed: {vcore: 8}}, properties: {preemption.delay: 1s}}`))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "16", Memory: "32Gi"})
 	parts := map[string]func(*env){
 		"job.yaml": (*env).runsJobSample, "jobset.yaml": (*env).runsJobSetSample, "kueue.yaml": (*env).runsKueueSample,

@@ -184,10 +184,17 @@ func (c *play) place(pod *corev1.Pod, p scenario.Place) {
 	if p.Group != "" {
 		pod.Labels[groupLabel] = c.object(p.Group)
 	}
-	if p.Apart+p.Beside != "" {
-		pod.Spec.Affinity = &corev1.Affinity{
-			PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: c.onNode(p.Apart)},
-			PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: c.onNode(p.Beside)},
+	if p.Apart != "" || p.Beside != "" {
+		pod.Spec.Affinity = &corev1.Affinity{}
+	}
+	if p.Apart != "" {
+		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: c.onNode(p.Apart),
+		}
+	}
+	if p.Beside != "" {
+		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: c.onNode(p.Beside),
 		}
 	}
 	if p.Spread != "" {
@@ -198,11 +205,8 @@ func (c *play) place(pod *corev1.Pod, p scenario.Place) {
 	}
 }
 
-// onNode returns the pods of a group on a node; nothing without a group.
+// onNode returns the pods of a group on a node.
 func (c *play) onNode(group string) []corev1.PodAffinityTerm {
-	if group == "" {
-		return nil
-	}
 	return []corev1.PodAffinityTerm{{LabelSelector: c.group(group), TopologyKey: corev1.LabelHostname}}
 }
 

@@ -126,5 +126,6 @@ func TestReleaseAdmitsNext(t *testing.T) {
 	t.Logf("from release to bind: median %v, longest %v", took[len(took)/2], took[len(took)-1])
 	median, longest := took[len(took)/2], took[len(took)-1]
 	expect.That(t, median <= releaseBudget && longest <= releaseBudget+releaseSlack,
-		"want at most %v as the median from release to bind, and %v more as the longest: %v", releaseBudget, releaseSlack, took)
+		"want at most %v as the median from release to bind, and %v more as the longest: %v",
+		releaseBudget, releaseSlack, took)
 }
