@@ -49,7 +49,7 @@ func TestUnknownWordsAreNamed(t *testing.T) {
 		},
 	} {
 		_, stderr, err := command(t, args...)
-		expect.That(t, err != nil, "it ends well")
+		expect.That(t, err != nil, "%q ends well", args)
 		expect.Says(t, stderr, says)
 	}
 }

@@ -78,9 +78,9 @@ func TestNamesRunOnce(t *testing.T) {
 	p := c.child(t, "one", "polite")
 	expect.Refused(c.launch(program{name: "one", binary: os.Args[0]}))(t, fmt.Sprintf("pid %d", p.PID()))
 	expect.OK(t, p.Stop())
-	again := c.child(t, "one", "polite") // a component that has ended can be started again under its name
+	again := c.child(t, "one", "polite")
 	expect.That(t, c.Process("one") == again && again.Log() == p.Log(),
-		"it has log %s, not %s", again.Log(), p.Log())
+		"a component that has ended cannot be started again under its name")
 	expect.Fails(t, c.StartComponent(context.Background(), "none"), "none")
 }
 
@@ -117,8 +117,11 @@ func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
 		return n
 	}
 	for n, want := range map[*corev1.Node]bool{
-		node(corev1.ConditionTrue): true, node(corev1.ConditionTrue, "example.com/dedicated"): true, {}: false,
-		node(corev1.ConditionFalse): false, node(corev1.ConditionTrue, corev1.TaintNodeNotReady): false,
+		node(corev1.ConditionTrue):                           true,
+		node(corev1.ConditionTrue, "example.com/dedicated"):  true,
+		node(corev1.ConditionFalse):                          false,
+		node(corev1.ConditionTrue, corev1.TaintNodeNotReady): false,
+		{}: false,
 	} {
 		expect.Same(t, fmt.Sprint("usable is a node with ", n.Status.Conditions, n.Spec.Taints), want, nodeUsable(n))
 	}

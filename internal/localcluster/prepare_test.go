@@ -207,5 +207,6 @@ func TestAwaitGranted(t *testing.T) {
 	expect.Same(t, "questions", 3, asked)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	expect.That(t, errors.Is(c.awaitGranted(ctx, "ns"), context.DeadlineExceeded), "patience does not end")
+	err := c.awaitGranted(ctx, "ns")
+	expect.That(t, errors.Is(err, context.DeadlineExceeded), "got %v, want the end of patience", err)
 }

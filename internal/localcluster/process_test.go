@@ -99,7 +99,9 @@ func TestChildrenDieWithAKilledCaller(t *testing.T) {
 		pid, err = strconv.Atoi(strings.TrimPrefix(line, "ready "))
 		return err == nil
 	})
-	expect.That(t, processState(pid) != "", "grandchild %d does not run", pid)
+	if processState(pid) == "" {
+		t.Fatalf("grandchild %d does not run", pid)
+	}
 	expect.OK(t, caller.Kill())
 	eventually(t, "grandchild is gone", func() bool { s := processState(pid); return s == "" || s == "Z" })
 }

@@ -16,8 +16,8 @@ import (
 func TestNodeSpec(t *testing.T) {
 	node := expect.Get(NodeSpec{NamePrefix: "gpu", CPU: "16", Extended: map[string]string{"example.com/gpu": "4"}, Labels: map[string]string{"pool": "a"}, Zones: 2}.Node(5))(t)
 	expect.Same(t, "name", "gpu-0005", node.Name)
-	for resource, want := range map[corev1.ResourceName]string{"cpu": "16", "memory": "32Gi", "example.com/gpu": "4"} {
-		expect.Same(t, resource.String(), want, node.Status.Allocatable.Name(resource, "").String())
+	for name, want := range map[corev1.ResourceName]string{"cpu": "16", "memory": "32Gi", "example.com/gpu": "4"} {
+		expect.Same(t, name.String(), want, node.Status.Allocatable.Name(name, "").String())
 	}
 	for key, want := range map[string]string{
 		corev1.LabelHostname: "gpu-0005", corev1.LabelTopologyZone: "z1", "pool": "a", LabelNode: LabelNodeValue,
@@ -40,7 +40,9 @@ func TestAddressesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for range 600 {
 		ip := a.address()
-		expect.That(t, !seen[ip] && strings.HasPrefix(ip, "10.128."), "address %s", ip)
+		if seen[ip] || !strings.HasPrefix(ip, "10.128.") {
+			t.Fatalf("address %s", ip)
+		}
 		seen[ip] = true
 	}
 	a.addresses.Store(1<<23 - 2)

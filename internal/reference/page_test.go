@@ -103,7 +103,8 @@ func TestCellsAreShort(t *testing.T) {
 	for _, row := range rows(text) {
 		for _, cell := range row {
 			expect.That(t, len(cell) <= longestCell,
-				"%s has a cell of %d bytes: begin the comment with a shorter sentence", row[0], len(cell))
+				"%s has a cell of %d bytes, at most %d: begin the comment with a shorter sentence",
+				row[0], len(cell), longestCell)
 		}
 	}
 }

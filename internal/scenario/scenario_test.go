@@ -24,7 +24,7 @@ func TestCases(t *testing.T) {
 		names[c.Name] = true
 		kinds[c.Want.Kind]++
 		expect.That(t, c.Want.Asker == c.Ask.Name && c.Ask.Request[resources.Pods] == 1,
-			"%+v wants %v", c.Ask, c.Want)
+			"%s: %+v wants %v", c.Name, c.Ask, c.Want)
 		expect.That(t, len(c.State.Nodes) > 0, "%s has no nodes", c.Name)
 		for i := range c.State.Pods {
 			expect.That(t, c.State.Pods[i].Name != c.Ask.Name, "%s: %s also runs", c.Name, c.Ask.Name)

@@ -73,7 +73,9 @@ func TestValuesRefused(t *testing.T) {
 		{"maxDynamicQueuesPerNamespace", "many", "/maxDynamicQueuesPerNamespace"},
 		{"leaderElection", false, "set leaderElection true or replicaCount 1"}, // with two replicas
 	} {
-		expect.Refused(Chart(chartDir, standard(nest(c.path, c.value))))(t, c.says)
+		t.Run(fmt.Sprintf("%s %v", c.path, c.value), func(t *testing.T) {
+			expect.Refused(Chart(chartDir, standard(nest(c.path, c.value))))(t, c.says)
+		})
 	}
 }
 
