@@ -223,7 +223,8 @@ func (p policed) ask(user, kind string, m marks) (map[string]string, error) {
 func (p policed) expectAnswer(what string, err error, says string) {
 	p.Helper()
 	refused := err != nil && strings.Contains(err.Error(), says)
-	expect.That(p, refused == (says != ""), "%s: got %v, want %q in the refusal, or none if that is empty", what, err, says)
+	expect.That(p, refused == (says != ""), "%s: got %v, want %q in the refusal, or none if that is empty",
+		what, err, says)
 }
 
 // awaitPolicies waits until the policies refuse a request with these words: the API

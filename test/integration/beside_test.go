@@ -124,7 +124,8 @@ func TestBesideKubeScheduler(t *testing.T) {
 	e.expectNoTaint()
 	e.othersTakeRoom()
 	bound := c.boundByNow("plain")
-	expect.That(t, len(bound) == 1, "then %d pods of upstream's scheduler were bound, not one: %s", len(bound), names(bound))
+	expect.That(t, len(bound) == 1, "then %d pods of upstream's scheduler were bound, not one: %s",
+		len(bound), names(bound))
 	checkRights(t, shipped, "holds")
 }
 

@@ -172,7 +172,8 @@ func (r *race) checkOutcome(set string) {
 	for _, p := range running {
 		on[p.Spec.NodeName]++
 	}
-	expect.That(r, len(on) == raceNodes, "round %d: the DaemonSet runs on %d nodes, want %d", r.round, len(on), raceNodes)
+	expect.That(r, len(on) == raceNodes, "round %d: the DaemonSet runs on %d nodes, want %d",
+		r.round, len(on), raceNodes)
 	for _, what := range []string{"early", "second", "third"} {
 		won, lost := r.podsOf(r.group(what))
 		expect.That(r, len(won)+len(lost) == raceNodes, "round %d: there are %d racers of group %s, want %d",

@@ -65,7 +65,8 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "values.yaml")
 		expect.OK(t, os.WriteFile(file, []byte(values), 0o600))
 		_, err := dryRun(t.Context(), file)
-		expect.That(t, err != nil && strings.Contains(err.Error(), says), "%s: got %v, want an error with %q", values, err, says)
+		expect.That(t, err != nil && strings.Contains(err.Error(), says),
+			"%s: got %v, want an error with %q", values, err, says)
 	}
 }
 

@@ -105,7 +105,8 @@ func play(ctx context.Context, file string) error {
 func await(ctx context.Context, pod, want string) error {
 	last := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, suite.rest+"/api/v1/pods/"+pod+"/explain", http.NoBody)
+		url := suite.rest + "/api/v1/pods/" + pod + "/explain"
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		if err != nil {
 			return err
 		}
