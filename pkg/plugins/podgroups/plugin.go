@@ -59,9 +59,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	if args, ok := obj.(*config.CoschedulingArgs); ok {
-		pl.wait = time.Duration(args.PermitWaitingTimeSeconds) * time.Second
-	}
+	pl.wait = time.Duration(obj.(*config.CoschedulingArgs).PermitWaitingTimeSeconds) * time.Second // upstream's New has checked the type
 	return pl, nil
 }
 

@@ -162,8 +162,8 @@ func (pl *Plugin) postFilter(
 	if s == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if by := deferringPlugin(statuses); by != "" {
-		s.Defer(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
+	if refusedWithPodGroup(statuses) {
+		s.Defer(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", app.PodGroupPlugin), pl.process.Clock.Now())
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	v, _ := verdictOf(state)
@@ -191,16 +191,10 @@ func (pl *Plugin) postFilter(
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Message())
 }
 
-// deferringPlugin returns the plugin that ended the cycle before any node was checked, and
-// that does not requeue the pod when it may be tried; empty for none.
-func deferringPlugin(statuses fwk.NodeToStatusReader) string {
-	if statuses == nil {
-		return ""
-	}
-	if of := statuses.Get(""); of != nil && of.Plugin() == app.PodGroupPlugin {
-		return app.PodGroupPlugin
-	}
-	return ""
+// refusedWithPodGroup reports whether the plugin for PodGroups ended the cycle before any node was
+// checked. It does not requeue the pod when it may be tried.
+func refusedWithPodGroup(statuses fwk.NodeToStatusReader) bool {
+	return statuses != nil && statuses.Get("").Plugin() == app.PodGroupPlugin
 }
 
 // report reports to the store a cycle after which the pod holds no new node. The filters
