@@ -134,13 +134,13 @@ type view map[queues.ID]*queues.Queue
 func (v view) Queue(id queues.ID) *queues.Queue { return v[id] }
 
 // snapshot translates the model and prepares the nodes. With a random source it changes the
-// order of types, queue IDs, budgets, nodes and the pods on them.
+// order of types, queue IDs, budgets, and the pods on the nodes.
 func (m *model) snapshot(chance *rand.Rand) (*planner.Snapshot, *planner.Ask, planner.Params) {
 	types, budgets := upTo(len(m.types)), upTo(len(m.budgets))
 	ids := upTo(len(m.queues))
-	nodes, pods := upTo(len(m.nodes)), upTo(len(m.pods))
+	pods := upTo(len(m.pods))
 	if chance != nil {
-		for _, list := range [][]int{types, budgets, ids[1:], nodes, pods} {
+		for _, list := range [][]int{types, budgets, ids[1:], pods} {
 			chance.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		}
 	}
@@ -150,7 +150,7 @@ func (m *model) snapshot(chance *rand.Rand) (*planner.Snapshot, *planner.Ask, pl
 		Types:   each(types, func(t int) string { return m.types[t] }),
 		Budgets: each(budgets, func(b int) int64 { return m.budgets[b] }),
 	}
-	for _, n := range nodes {
+	for n := range m.nodes {
 		free := each(types, func(t int) int64 { return m.free(n, t) })
 		var on []*planner.Pod
 		for _, i := range pods {
@@ -160,6 +160,7 @@ func (m *model) snapshot(chance *rand.Rand) (*planner.Snapshot, *planner.Ask, pl
 		}
 		snapshot.Nodes = append(snapshot.Nodes, planner.NewNode(m.nodes[n].name, amounts(m.nodes[n].allocatable), free, on))
 	}
+	slices.SortFunc(snapshot.Nodes, func(a, b *planner.Node) int { return strings.Compare(a.Name, b.Name) })
 	ask := &planner.Ask{
 		UID: "asker", Namespace: "default", Name: "asker", Leaf: queues.ID(ids[m.ask.queue]), App: m.ask.app,
 		Request: amounts(m.ask.request), Priority: m.ask.priority, Never: m.ask.never, Group: m.group(ids, amounts),

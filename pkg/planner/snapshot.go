@@ -47,8 +47,7 @@ type Snapshot struct {
 	Types []string
 	// Queues are the queues with their usage.
 	Queues queues.View
-	// Nodes are the nodes where the asker could run if pods did not use them. If they are
-	// sorted by name, a plan need not sort them.
+	// Nodes are the nodes where the asker could run if pods did not use them, sorted by name.
 	Nodes []*Node
 	// Budgets are the disruptions that the PodDisruptionBudgets still allow.
 	Budgets []int64

@@ -46,7 +46,7 @@ func (pl *planning) poolFor(sv *survey) *candidatePool {
 func (pl *planning) newPool(sv *survey, size int) *candidatePool {
 	var leaves []*leafCandidates // in the order of their first candidates
 	byLeaf := make([]*leafCandidates, len(sv.leafVerdicts))
-	for _, n := range pl.nodes {
+	for _, n := range pl.snapshot.Nodes {
 		d := n.Digest()
 		for _, run := range d.Runs {
 			lv := sv.leafVerdict(run.Leaf)

@@ -10,7 +10,7 @@ import (
 // firstPass passes over every node once. It finds plans with at most one victim, and a lower
 // bound of the harm of larger sets.
 func (pl *planning) firstPass() {
-	for i, n := range pl.nodes {
+	for i, n := range pl.snapshot.Nodes {
 		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
 			break // nodes without victims differ by name only
 		}
@@ -61,7 +61,7 @@ func (pl *planning) firstPassNode(n *planner.Node) {
 	}
 	if best == nil || !v.cannotBeat(best) {
 		if pl.later == nil {
-			pl.later = make([]visit, 0, len(pl.nodes))
+			pl.later = make([]visit, 0, len(pl.snapshot.Nodes))
 		}
 		pl.later = append(pl.later, v)
 	}

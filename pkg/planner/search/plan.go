@@ -47,9 +47,6 @@ func Plan(snapshot *planner.Snapshot, ask *planner.Ask, p planner.Params) planne
 	if p.Fits != nil {
 		pl.mostPlans = min(plansKept, p.MaxFits)
 	}
-	if pl.nodes = snapshot.Nodes; !slices.IsSortedFunc(pl.nodes, compareNames) {
-		pl.nodes = slices.SortedFunc(slices.Values(snapshot.Nodes), compareNames)
-	}
 	for {
 		pl.firstPass()
 		pl.searchLater()
@@ -79,8 +76,6 @@ func (pl *planning) enlarge() bool {
 	return true
 }
 
-func compareNames(a, b *planner.Node) int { return cmp.Compare(a.Name, b.Name) }
-
 // plansKept is the number of plans kept at first if the real filters are used. They mostly
 // accept one of the best plans, and with fewer kept plans a node without a better one is
 // recognised sooner. If they accept none, the nodes are examined again for as many plans
@@ -90,9 +85,8 @@ const plansKept = 4
 // planning collects the best plans of all nodes.
 type planning struct {
 	*problem
-	nodes     []*planner.Node // by name
-	plans     []*plan         // best first, one per node
-	mostPlans int             // maximal number of plans
+	plans     []*plan // best first, one per node
+	mostPlans int     // maximal number of plans
 	// poolSize is the number of candidates of a pool, unless more are needed.
 	poolSize int
 	later    []visit // the nodes to search after the first pass
@@ -153,7 +147,7 @@ func compareVisits(a, b visit) int {
 		compareHarm(a.bound, b.bound),
 		a.waste.Compare(b.waste),
 		cmp.Compare(b.youngest, a.youngest),
-		compareNames(a.node, b.node),
+		cmp.Compare(a.node.Name, b.node.Name),
 	)
 }
 
