@@ -84,23 +84,20 @@ func (s *problem) newPath(leaf queues.ID) *pathToLCA {
 		return r
 	}
 	var l priorityShift
-	s.way = s.way[:0]
 	for q := r.leaf; q != nil; q = s.snapshot.Queues.Queue(q.Parent) {
 		a := s.account(q)
 		if a.depth >= 0 {
 			r.lca = a.depth
 			break
 		}
-		s.way = append(s.way, a)
+		r.counts = append(r.counts, a)
 		l = l.then(q.Policies)
 	}
 	r.maxPriority = l.below(s.shifts[r.lca].apply(int64(s.ask.Priority)))
-	side := len(s.way)
+	side := len(r.counts)
 	for d := r.lca; d >= 0; d-- {
-		s.way = append(s.way, s.path[d])
+		r.counts = append(r.counts, s.path[d])
 	}
-	r.counts = make([]*account, len(s.way))
-	copy(r.counts, s.way)
 	r.side = r.counts[:side:side]
 	r.shift, r.below = l, l
 	for d := r.lca; d > s.fence; d-- {

@@ -32,8 +32,6 @@ type problem struct {
 	requests []planner.Share
 	// higher is the pod that law 6 protects by the smallest difference of priority.
 	higher *planner.Victim
-
-	way []*account // scratch for newPath
 }
 
 // goal is an amount of a type that must be freed.
