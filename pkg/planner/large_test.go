@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -220,6 +221,9 @@ type city struct {
 	reached bool
 	// max puts the asker's parent over its max.
 	max bool
+	// budgets is the number of PodDisruptionBudgets, each of which allows a disruption, if all pods
+	// have one; 0 for 50 of which none does, for a tenth of the pods.
+	budgets int
 }
 
 func (c city) snapshot(tb testing.TB) (*planner.Snapshot, *planner.Ask) {
@@ -235,7 +239,10 @@ func (c city) snapshot(tb testing.TB) (*planner.Snapshot, *planner.Ask) {
 		}
 	}
 	v := m.view(upTo(len(m.queues)))
-	snapshot := &planner.Snapshot{Types: []string{resources.CPU, resources.Memory, resources.Pods}, Queues: v, Budgets: make([]int64, 50)}
+	snapshot := &planner.Snapshot{Types: []string{resources.CPU, resources.Memory, resources.Pods}, Queues: v, Budgets: make([]int64, cmp.Or(c.budgets, 50))}
+	for b := range c.budgets {
+		snapshot.Budgets[b] = 1
+	}
 	used := map[queues.ID]planner.Amounts{}
 	for i := range c.nodes {
 		node := planner.Node{Name: fmt.Sprintf("node-%04d", i), Allocatable: planner.Amounts{0, 0, 110}, Free: planner.Amounts{1, 1, 110}}
@@ -251,7 +258,7 @@ func (c city) snapshot(tb testing.TB) (*planner.Snapshot, *planner.Ask) {
 				OptedOut: chance.IntN(10) == 0, Originator: chance.IntN(10) == 0,
 			}
 			p.App = fmt.Sprintf("app-%d", p.Leaf)
-			if chance.IntN(10) == 0 {
+			if c.budgets > 0 || chance.IntN(10) == 0 {
 				p.Budgets = []int{chance.IntN(len(snapshot.Budgets))}
 			}
 			for t, amount := range p.Request {
@@ -302,6 +309,7 @@ var cases = []struct {
 }{
 	{"few shapes", func(c *city) { c.shapes = 8 }, planner.Preempt},
 	{"all different", func(c *city) {}, planner.Preempt},
+	{"many budgets", func(c *city) { c.shapes, c.budgets = 8, 5000 }, planner.Preempt},
 	{"several victims", func(c *city) { c.want = 20_000 }, planner.Preempt},
 	{"many victims", func(c *city) { c.want = 60_000 }, planner.Preempt},
 	{"law 4 stops", func(c *city) { c.reached = true }, planner.Refuse},

@@ -150,10 +150,10 @@ func (pl *planning) try(sv *survey, c *candidate) {
 		}
 	}
 	h := harmless
-	if c.Budget != planner.NoBudget {
-		pl.allowed = append(pl.allowed[:0], pl.snapshot.Budgets...)
+	h.add(c)
+	if c.Budget != planner.NoBudget && c.Pod.Violates(pl.snapshot.Budgets) {
+		h.violations = 1
 	}
-	h.add(c, pl.allowed)
 	best := pl.toBeat()
 	if best != nil {
 		by := compareHarm(h, best.harm)
@@ -161,8 +161,7 @@ func (pl *planning) try(sv *survey, c *candidate) {
 			return
 		}
 	}
-	pl.alone = append(pl.alone[:0], *c)
-	pl.trial.set(sv, pl.alone, h)
+	pl.trial.set(sv, []candidate{*c}, h)
 	if best == nil || comparePlans(&pl.trial, best) < 0 {
 		pl.add(pl.trial.clone())
 	}

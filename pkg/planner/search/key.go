@@ -36,21 +36,13 @@ func compareHarm(a, b harm) int {
 	)
 }
 
-// add counts one more victim; allowed are the disruptions left, by budget. If several
-// budgets cover a victim of the set, the number of violations depends on the order, and
-// Violations counts them.
-func (h *harm) add(c *candidate, allowed []int64) {
+// add counts one more victim, in all criteria but the violations.
+func (h *harm) add(c *candidate) {
 	h.victims++
 	h.optedOut += planner.Rank(c.Class == planner.ClassOptedOut)
 	h.originators += planner.Rank(c.Originates)
 	h.priority = max(h.priority, c.priority)
 	h.slow += planner.Rank(c.Slow)
-	if c.Budget == planner.NoBudget {
-		return
-	}
-	if c.Pod.Consume(allowed) {
-		h.violations++
-	}
 }
 
 // addClass counts n victims in the criterion of a class.

@@ -155,12 +155,15 @@ func (s *nodeSearch) noteTight(c *candidate) {
 // add takes a victim.
 func (s *nodeSearch) add(c *candidate) {
 	s.harms = append(s.harms, s.harm)
-	s.harm.add(c, s.allowed)
+	s.harm.add(c)
+	if c.Budget != planner.NoBudget && c.Pod.Consume(s.allowed) {
+		s.harm.violations++
+	}
 	s.taken = append(s.taken, *c)
 	if c.Budget == planner.ManyBudgets {
 		s.several++
 	}
-	if s.several > 0 {
+	if s.several > 0 { // then their order matters
 		s.harm.violations = s.violations(s.taken)
 	}
 	s.apply(c, 1)

@@ -125,10 +125,9 @@ type filterRuns struct {
 
 // scratch is lists that are used again.
 type scratch struct {
-	contestedNow     []int
-	collected, alone []candidate
-	allowed          []int64 // disruptions left, by budget
-	trial            plan
+	contestedNow []int
+	collected    []candidate
+	trial        plan
 }
 
 // visit is a node where several victims might make the best plan. No set there does less

@@ -63,9 +63,9 @@ func (s *nodeSearch) spare(passes func([]candidate) bool) []candidate {
 
 // planOf returns the plan with these victims.
 func (s *nodeSearch) planOf(victims []candidate) *plan {
-	allowed, h := slices.Clone(s.snapshot.Budgets), harmless
+	h := harmless
 	for i := range victims {
-		h.add(&victims[i], allowed)
+		h.add(&victims[i])
 	}
 	h.violations = s.violations(victims)
 	p := &plan{}
