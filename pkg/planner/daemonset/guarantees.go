@@ -6,7 +6,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -110,13 +109,8 @@ func (g *guarantees) fenced(path []*queues.Queue, side int) (planner.Rule, error
 			return planner.Law7, fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
 		}
 	}
-	for _, q := range path {
-		if side > 0 && q.Policies.Preemption == config.PreemptionDisabled {
-			return planner.RuleDisabled, fmt.Errorf("preemption is disabled in queue %s", q.Path)
-		}
-		if q.Managed {
-			break // its policy includes that of its parents
-		}
+	if side > 0 && queues.PreemptionDisabled(g.node.Queues, path[0]) {
+		return planner.RuleDisabled, fmt.Errorf("preemption is disabled in queue %s", path[0].Path)
 	}
 	return "", nil
 }
