@@ -25,9 +25,6 @@ type trial struct {
 	// of the end of a pod before the snapshot did, and informers hear of it before both.
 	// Nil if the snapshot has no such pods.
 	exists func(*corev1.Pod) bool
-	// endedOn contains, by node that the filters were run for, the pods that ended since the
-	// snapshot was made.
-	endedOn map[string]map[types.UID]bool
 	// extenders are called after the filters.
 	extenders *extenders
 }
@@ -39,28 +36,8 @@ func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, planning
 		pod:       pod,
 		snapshot:  planning,
 		exists:    exists,
-		endedOn:   map[string]map[types.UID]bool{},
 		extenders: newExtenders(handle, pod),
 	}
-}
-
-// ended returns the pods that the snapshot has on a node and that no longer exist.
-func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
-	ended, known := t.endedOn[node]
-	if known || t.exists == nil {
-		return ended
-	}
-	has := uidsOf(t.pods(node))
-	for _, pi := range info.GetPods() {
-		if pod := pi.GetPod(); !has[pod.UID] && !t.exists(pod) {
-			if ended == nil {
-				ended = map[types.UID]bool{}
-			}
-			ended[pod.UID] = true
-		}
-	}
-	t.endedOn[node] = ended
-	return ended
 }
 
 // pods returns the pods of a node as the store has them.
@@ -70,17 +47,6 @@ func (t *trial) pods(node string) []*planner.Pod {
 		return nil
 	}
 	return t.snapshot.Nodes[at].Pods
-}
-
-// leaving returns the pods that leave a node in any case.
-func (t *trial) leaving(node string) []*planner.Pod {
-	var out []*planner.Pod
-	for _, p := range t.pods(node) {
-		if p.Protection == planner.Leaving {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // uidsOf returns the UIDs of pods.
@@ -100,12 +66,21 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 	if err != nil {
 		return planner.Never // the node was deleted since the cycle began
 	}
-	gone := uidsOf(append(t.leaving(node), without...))
+	pods := t.pods(node)
+	known, gone := uidsOf(pods), uidsOf(without)
+	for _, p := range pods {
+		if p.Protection == planner.Leaving {
+			gone[types.UID(p.UID)] = true
+		}
+	}
 	info, state := info.Snapshot(), t.state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
 	going := t.extenders.newRemoval(without, t.snapshot.Budgets)
-	ended := t.ended(info, node) // counting an ended pod would cost another pod its place
-	removed, ok := remove(ctx, t.handle, state, t.pod, info, func(uid types.UID) bool { return gone[uid] || ended[uid] })
+	removed, ok := remove(ctx, t.handle, state, t.pod, info, func(pod *corev1.Pod) bool {
+		// A pod that ended since the snapshot was made would cost another pod its place.
+		ended := t.exists != nil && !known[pod.UID] && !t.exists(pod)
+		return ended || gone[pod.UID]
+	})
 	if !ok {
 		return planner.Fails
 	}
@@ -116,11 +91,11 @@ func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) p
 // remove removes the pods that are gone from a node of a cycle, and returns these. ok is false if the
 // filters do not support it.
 func remove(
-	ctx context.Context, handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, info fwk.NodeInfo, gone func(types.UID) bool,
+	ctx context.Context, handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, info fwk.NodeInfo, gone func(*corev1.Pod) bool,
 ) (removed []*corev1.Pod, ok bool) {
 	logger := klog.FromContext(ctx)
 	for _, pi := range slices.Clone(info.GetPods()) {
-		if !gone(pi.GetPod().UID) {
+		if !gone(pi.GetPod()) {
 			continue
 		}
 		if info.RemovePod(logger, pi.GetPod()) != nil || !handle.RunPreFilterExtensionRemovePod(ctx, state, pod, pi, info).IsSuccess() {

@@ -91,7 +91,7 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 			t.leaving = append(t.leaving, pi.GetPod())
 		}
 	}
-	_, ok := remove(ctx, t.handle, t.state, pod, info, func(uid types.UID) bool { return gone[uid] })
+	_, ok := remove(ctx, t.handle, t.state, pod, info, func(p *corev1.Pod) bool { return gone[p.UID] })
 	if !ok || !pl.addBefore(ctx, t, in) {
 		t.info = nil
 	}
@@ -175,7 +175,7 @@ func (t *nodeBoundTrial) fits(ctx context.Context, without []*planner.Pod) plann
 	if len(without) > 0 {
 		info, state = t.info.Snapshot(), t.state.Clone()
 		gone := uidsOf(without)
-		victims, ok := remove(ctx, t.handle, state, t.pod, info, func(uid types.UID) bool { return gone[uid] })
+		victims, ok := remove(ctx, t.handle, state, t.pod, info, func(p *corev1.Pod) bool { return gone[p.UID] })
 		if !ok {
 			return planner.Fails
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -51,7 +50,7 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 	}
 	state = state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
-	if _, ok := remove(ctx, pl.handle, state, pod, info, func(uid types.UID) bool { return slices.Contains(h.Awaited, uid) }); !ok {
+	if _, ok := remove(ctx, pl.handle, state, pod, info, func(p *corev1.Pod) bool { return slices.Contains(h.Awaited, p.UID) }); !ok {
 		return ""
 	}
 	status := pl.handle.RunFilterPlugins(ctx, state, pod, info)
