@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 func askingPod(name string) objects.Pod {
@@ -24,7 +24,7 @@ func askingPod(name string) objects.Pod {
 // TestWakeOnlyWithWork: a reader of Wake is not told without work, and once for all there is
 // to do. That it is told of all work is asserted by the scripts.
 func TestWakeOnlyWithWork(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
+	s := store.New(queuestest.MustTree(t, "root\n  a"), store.Options{})
 	wakes := func(what string, times int) {
 		t.Helper()
 		expect.Same(t, what+": times told", times, len(s.Wake()))
@@ -49,12 +49,12 @@ func TestWakeOnlyWithWork(t *testing.T) {
 
 // Assume does not admit the next pod, because the scheduler waits for it; the reader of Wake does.
 func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{Window: 1, MaxWindow: 1})
+	s := store.New(queuestest.MustTree(t, "root\n  a"), store.Options{Window: 1, MaxWindow: 1})
 	s.Start(epoch)
 	s.Upsert(askingPod("p1"), epoch)
 	s.Upsert(askingPod("p2"), epoch)
 	s.TakeActivations()
-	v := s.Assume("p1", "n1", NoSnapshot, epoch)
+	v := s.Assume("p1", "n1", store.NoSnapshot, epoch)
 	expect.That(t, v.OK(), "the first pod is refused: %s", v.Reason)
 	_, keyed := s.Key("p2")
 	expect.That(t, !keyed, "the next pod was let through while the scheduler waited")
@@ -65,7 +65,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 
 // TestWaitsForDeletedQueue: a snapshot may be older than the store.
 func TestWaitsForDeletedQueue(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a\n  b"), model.Options{})
+	s := store.New(queuestest.MustTree(t, "root\n  a\n  b"), store.Options{})
 	s.Start(epoch)
 	s.Upsert(askingPod("p"), epoch)
 	s.NoNode("p", "", reasons.Brief(reasons.NoNodeFits), epoch)
@@ -80,21 +80,21 @@ func TestWaitsForDeletedQueue(t *testing.T) {
 
 // TestAttemptsOfARunningPod: its WaitState is dropped, and how often it was tried stays.
 func TestAttemptsOfARunningPod(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
+	s := store.New(queuestest.MustTree(t, "root\n  a"), store.Options{})
 	s.Start(epoch)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
 	s.NoNode(p.UID, "", reasons.Brief(reasons.NoNodeFits), epoch)
 	p.Node = "n1"
 	s.Upsert(p, epoch)
-	expect.Same(t, "attempts that readers see", 1, s.model.RecordOf(s.model.Pods["p"]).Attempts())
+	expect.Same(t, "attempts that readers see", 1, s.TakeChanges(100).Pods[0].Attempts())
 	expect.Holds(t, s.Check())
 }
 
 // TestBlockedPodOfACompleteGroup: a pod that waits for its PodGroup returns to the order when the
 // group is complete, although a plan for it is due before pods are admitted.
 func TestBlockedPodOfACompleteGroup(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=4 props=preemption.delay:1s\n  b"), model.Options{})
+	s := store.New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=4 props=preemption.delay:1s\n  b"), store.Options{})
 	s.FollowPodGroups()
 	s.Start(epoch)
 	for _, name := range []string{"x1", "x2", "other"} {
@@ -122,12 +122,12 @@ func TestBlockedPodOfACompleteGroup(t *testing.T) {
 // or below the same max, do not use up the bounds of the look at pods that go first (P2a).
 func TestManyRequestsHideNoPodBelowItsGuarantee(t *testing.T) {
 	for _, queue := range []string{"root.other", "root.p.h"} {
-		s := New(queuestest.MustTree(t, `root
+		s := store.New(queuestest.MustTree(t, `root
   other
   p max.vcore=1
     g guaranteed.vcore=1
     h guaranteed.vcore=1
-    loose`), model.Options{})
+    loose`), store.Options{})
 		upsert := func(name, queue string, vcore int) {
 			s.Upsert(newPod(name, queue, name, queuestest.Vector(fmt.Sprintf("pods=1 vcore=%d", vcore))), epoch)
 			s.TakeActivations()
@@ -140,7 +140,7 @@ func TestManyRequestsHideNoPodBelowItsGuarantee(t *testing.T) {
 			upsert(fmt.Sprintf("large-%03d", i), queue, 20+i)
 		}
 		s.Gate("borrower", epoch)
-		v := s.Assume("borrower", "n1", NoSnapshot, epoch)
+		v := s.Assume("borrower", "n1", store.NoSnapshot, epoch)
 		expect.Same(t, "what the borrower is told beside requests of "+queue, reasons.InOrder, v.Reason.Code)
 	}
 }
@@ -172,7 +172,7 @@ func TestAPodGivesWayToEventsThatComeLate(t *testing.T) {
 // quota blocks are not checked again, although the quota may have got room. A node-bound pod may keep
 // room for its node then (D0), enter such a group, and be refused by the check that follows.
 func TestANodeBoundPodThatAMaxRefusesLateKeepsNoRoom(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  all\n  small max.vcore=3"), model.Options{})
+	s := store.New(queuestest.MustTree(t, "root\n  all\n  small max.vcore=3"), store.Options{})
 	allocatable := queuestest.Vector("vcore=8 pods=10")
 	s.UpsertNode("n1", allocatable, epoch)
 	upsert := func(name, queue, app, vcore, on, requires string) {

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -55,10 +56,10 @@ func benchPod(i int, leaf string) objects.Pod {
 }
 
 // benchStore is a started store with pods, pending or running, spread over all leaves.
-func benchStore(b *testing.B, window, pods int, node string) (*Store, []objects.Pod) {
+func benchStore(b *testing.B, window, pods int, node string) (*store.Store, []objects.Pod) {
 	b.Helper()
 	spec, leaves := wide(b)
-	s := New(spec, model.Options{Window: window, MaxWindow: window})
+	s := store.New(spec, store.Options{Window: window, MaxWindow: window})
 	s.UpsertNode("n1", queuestest.Vector("vcore=100000 memory=400000Gi pods=200000"), epoch)
 	all := make([]objects.Pod, pods)
 	for i := range all {
@@ -77,20 +78,20 @@ const batch = 5000
 func BenchmarkEvent(b *testing.B) {
 	type phase struct {
 		name string
-		do   func(s *Store, p *objects.Pod)
+		do   func(s *store.Store, p *objects.Pod)
 	}
-	bind := func(s *Store, p *objects.Pod) {
+	bind := func(s *store.Store, p *objects.Pod) {
 		bound := *p
 		bound.Node = "n1"
 		s.Upsert(bound, epoch)
 	}
 	phases := []phase{
-		{"create", func(s *Store, p *objects.Pod) { s.Upsert(*p, epoch) }},
-		{"gate", func(s *Store, p *objects.Pod) { s.Gate(p.UID, epoch) }},
-		{"judge", func(s *Store, p *objects.Pod) { s.CheckQuota(p.UID) }},
-		{"assume", func(s *Store, p *objects.Pod) { s.Assume(p.UID, "n1", NoSnapshot, epoch) }},
+		{"create", func(s *store.Store, p *objects.Pod) { s.Upsert(*p, epoch) }},
+		{"gate", func(s *store.Store, p *objects.Pod) { s.Gate(p.UID, epoch) }},
+		{"judge", func(s *store.Store, p *objects.Pod) { s.CheckQuota(p.UID) }},
+		{"assume", func(s *store.Store, p *objects.Pod) { s.Assume(p.UID, "n1", store.NoSnapshot, epoch) }},
 		{"confirm", bind},
-		{"delete", func(s *Store, p *objects.Pod) { s.Delete(p.UID, epoch) }},
+		{"delete", func(s *store.Store, p *objects.Pod) { s.Delete(p.UID, epoch) }},
 	}
 	s, _ := benchStore(b, 2*batch, 20_000, "n1")
 	_, leaves := wide(b)
@@ -133,7 +134,7 @@ func BenchmarkLife(b *testing.B) {
 		s.Gate(p.UID, epoch)
 		s.Key(p.UID)
 		s.CheckQuota(p.UID)
-		s.Assume(p.UID, "n1", NoSnapshot, epoch)
+		s.Assume(p.UID, "n1", store.NoSnapshot, epoch)
 		p.Node = "n1"
 		s.Upsert(p, epoch)
 		s.Delete(p.UID, epoch)
@@ -144,7 +145,7 @@ func BenchmarkGate(b *testing.B) {
 	s, pods := benchStore(b, 64, 100_000, "")
 	var first, waits *model.Pod
 	for i := range pods {
-		switch p := s.model.Pods[pods[i].UID]; p.State {
+		switch p := s.Model().Pods[pods[i].UID]; p.State {
 		case state.Admitted:
 			first = p
 		case state.Queued:
@@ -176,7 +177,7 @@ func BenchmarkUnblock(b *testing.B) {
 		{"user limit", "root.a", "root limit=*;max.pods=10\n  a"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s := New(queuestest.MustTree(b, c.tree), model.Options{Window: 64})
+			s := store.New(queuestest.MustTree(b, c.tree), store.Options{Window: 64})
 			s.Start(epoch)
 			add := func(i int) {
 				p := benchPod(i, c.leaf)
@@ -190,7 +191,7 @@ func BenchmarkUnblock(b *testing.B) {
 			var running []types.UID
 			for i := 5000; b.Loop(); i++ {
 				for _, r := range s.TakeActivations() {
-					s.Assume(r.UID, "n1", NoSnapshot, epoch)
+					s.Assume(r.UID, "n1", store.NoSnapshot, epoch)
 					running = append(running, r.UID)
 				}
 				s.Delete(running[0], epoch)
@@ -252,8 +253,8 @@ func BenchmarkDemand(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				now = now.Add(time.Second)
-				s.model.Pending.Demand.Changed()
-				s.demand.Take(0, now)
+				s.Model().Pending.Demand.Changed()
+				s.NextReports(now, 0)
 			}
 		})
 	}
@@ -261,28 +262,36 @@ func BenchmarkDemand(b *testing.B) {
 
 // contendedStore is a started store with nodes full of pods of queues without a
 // guarantee; askers of root.a have waited past their delay.
-func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
+func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *store.Store {
 	b.Helper()
-	s := New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
-		model.Options{Window: 1024, MaxWindow: 1024})
-	s.SetPreemption(PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
-	add := func(name, queue, node string, age int) {
-		p := newPod(name, queue, fmt.Sprint(queue, age%50), queuestest.Vector("vcore=1 memory=1Gi pods=1"))
-		p.Created, p.Node = epoch.Add(-time.Duration(age)*time.Second), node
-		s.Upsert(p, epoch)
-	}
+	s := store.New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
+		store.Options{Window: 1024, MaxWindow: 1024})
+	s.SetPreemption(store.PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
 	for n := range nodes {
-		node := fmt.Sprintf("n%05d", n)
-		s.UpsertNode(node, queuestest.Vector(fmt.Sprintf("vcore=%d memory=1000Gi pods=200", podsPerNode)), epoch)
+		s.UpsertNode(fmt.Sprintf("n%05d", n), queuestest.Vector(fmt.Sprintf("vcore=%d memory=1000Gi pods=200", podsPerNode)), epoch)
 		for i := range podsPerNode {
-			add(fmt.Sprintf("v%05d-%02d", n, i), []string{"root.b.x", "root.b.y", "root.c"}[i%3], node, 100+i*7+n%13)
+			s.Upsert(runningPod(n, i), epoch)
 		}
 	}
 	for i := range askers {
-		add(fmt.Sprintf("a%05d", i), "root.a", "", 1000+i)
+		s.Upsert(contender(fmt.Sprintf("a%05d", i), "root.a", 1000+i), epoch)
 	}
 	s.Start(epoch)
 	return s
+}
+
+// contender is a pod of a contended store, created so many seconds ago.
+func contender(name, queue string, age int) objects.Pod {
+	p := newPod(name, queue, fmt.Sprint(queue, age%50), queuestest.Vector("vcore=1 memory=1Gi pods=1"))
+	p.Created = epoch.Add(-time.Duration(age) * time.Second)
+	return p
+}
+
+// runningPod is pod i of node n of a contended store.
+func runningPod(n, i int) objects.Pod {
+	p := contender(fmt.Sprintf("v%05d-%02d", n, i), []string{"root.b.x", "root.b.y", "root.c"}[i%3], 100+i*7+n%13)
+	p.Node = fmt.Sprintf("n%05d", n)
+	return p
 }
 
 // BenchmarkPlanInput makes the input of a plan at 5,000 nodes and 150,000 pods, after pods
@@ -298,9 +307,9 @@ func BenchmarkPlanInput(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
 				for k := range changed {
-					p := s.model.Pods[types.UID(fmt.Sprintf("v%05d-%02d", (i*changed+k)%5000, i%30))].Pod
+					p := runningPod((i*changed+k)%5000, i%30)
 					s.Delete(p.UID, now)
-					s.Upsert(*p, now)
+					s.Upsert(p, now)
 				}
 				now = now.Add(time.Second)
 				b.StartTimer()
@@ -359,7 +368,7 @@ func BenchmarkDaemonSetPod(b *testing.B) {
 }
 
 // daemonStore is a contended store. All its nodes but the last may be held for DaemonSet pods.
-func daemonStore(tb testing.TB, nodes, podsPerNode int, held bool) *Store {
+func daemonStore(tb testing.TB, nodes, podsPerNode int, held bool) *store.Store {
 	s := contendedStore(tb, nodes, podsPerNode, 0)
 	o := s.Preemption()
 	o.NodeBoundParams = daemonset.Params{}
@@ -383,7 +392,7 @@ func daemonPod(name string, node int) objects.Pod {
 var afterDelay = epoch.Add(time.Minute)
 
 // makeRoomFor makes a pod hold its node and its victims leave.
-func makeRoomFor(b testing.TB, s *Store, p objects.Pod) []output.Victim {
+func makeRoomFor(b testing.TB, s *store.Store, p objects.Pod) []output.Victim {
 	b.Helper()
 	s.Upsert(p, afterDelay)
 	s.TakeActivations()
@@ -403,13 +412,15 @@ func makeRoomFor(b testing.TB, s *Store, p objects.Pod) []output.Victim {
 }
 
 // serve does all steps for a pod, and restores its node.
-func serve(b testing.TB, s *Store, p objects.Pod) {
+func serve(b testing.TB, s *store.Store, p objects.Pod) {
 	b.Helper()
-	victim := *s.model.Pods[makeRoomFor(b, s, p)[0].UID].Pod
+	n, i := 0, 0
+	expect.Get(fmt.Sscanf(makeRoomFor(b, s, p)[0].Name, "v%d-%d", &n, &i))(b)
+	victim := runningPod(n, i)
 	s.VictimsDeleted(p.UID, afterDelay)
 	s.Delete(victim.UID, afterDelay)
 	s.TakeActivations()
-	if v := s.Assume(p.UID, p.RequiredNode, NoSnapshot, afterDelay); !v.OK() {
+	if v := s.Assume(p.UID, p.RequiredNode, store.NoSnapshot, afterDelay); !v.OK() {
 		b.Fatalf("%s: %s", p.Name, v.Reason)
 	}
 	p.Node = p.RequiredNode
@@ -417,14 +428,13 @@ func serve(b testing.TB, s *Store, p objects.Pod) {
 	s.TakeWork()
 	s.TakeVacated()
 	s.Delete(p.UID, afterDelay)
-	victim.Deleting = false
 	s.Upsert(victim, afterDelay)
 }
 
 // spent is the average number of bytes that a store allocates for a DaemonSet pod while
 // all other nodes are held for pods like it; beside runs extra work for each. It does not
 // depend on the machine or its load.
-func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
+func spent(t *testing.T, nodes int, beside func(s *store.Store)) float64 {
 	const runs = 50
 	s := daemonStore(t, nodes, 5, true)
 	var before, after runtime.MemStats
@@ -441,13 +451,13 @@ func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
 // held nodes, because only the pod's own node is visited.
 func TestADaemonSetPodCostsTheSame(t *testing.T) {
 	const most = 1.25
-	grows := func(beside func(s *Store)) float64 {
+	grows := func(beside func(s *store.Store)) float64 {
 		few, many := spent(t, 50, beside), spent(t, 1000, beside)
 		t.Logf("%.0f bytes with 50 nodes, %.0f with 1000", few, many)
 		return many / few
 	}
-	by := grows(func(*Store) {})
+	by := grows(func(*store.Store) {})
 	expect.That(t, by <= most, "a pod costs %.2f times as much with 1000 nodes as with 50", by)
-	by = grows(func(s *Store) { s.model.Preemption.Ledger.Nodes() })
+	by = grows(func(s *store.Store) { s.Holds().Nodes() })
 	expect.That(t, by > most, "it is not noticed that all held nodes are looked at: %.2f", by)
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -13,7 +13,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -23,116 +26,125 @@ import (
 )
 
 // busy is a store with a pod in each state but GroupBlocked and Scheduling.
-func busy(t *testing.T) *Store {
+func busy(t *testing.T) *store.Store {
 	t.Helper()
-	s := New(specification(t, "root limit=*;max.vcore=9\n  a max.vcore=3\n  b"), model.Options{Window: 1, MaxWindow: 1})
+	s := store.New(specification(t, "root limit=*;max.vcore=9\n  a max.vcore=3\n  b"), store.Options{Window: 1, MaxWindow: 1})
 	s.Start(epoch)
 	for _, p := range []struct{ name, queue string }{
 		{"bound", "root.b"}, {"assumed", "root.b"}, {"unschedulable", "root.b"}, {"backing-off", "root.b"},
 		{"admitted", "root.b"}, {"queued", "root.b"}, {"no-queue", "root.nowhere"},
 	} {
-		s.Upsert(newPod(p.name, p.queue, p.name, queuestest.Vector("vcore=1 pods=1")), epoch)
-		uid := types.UID(p.name)
+		pod := newPod(p.name, p.queue, p.name, queuestest.Vector("vcore=1 pods=1"))
+		s.Upsert(pod, epoch)
 		switch p.name {
 		case "bound", "assumed":
-			s.Assume(uid, "n1", NoSnapshot, epoch)
+			s.Assume(pod.UID, "n1", store.NoSnapshot, epoch)
 		case "unschedulable", "backing-off":
-			s.NoNode(uid, "class", s.model.NotStarted(), epoch)
+			s.NoNode(pod.UID, "class", reasons.Brief(reasons.NoNodeFits), epoch)
+		}
+		if p.name == "bound" {
+			pod.Node = "n1"
+			s.Upsert(pod, epoch)
 		}
 	}
-	bound := *s.model.Pods["bound"].Pod
-	bound.Node = "n1"
-	s.Upsert(bound, epoch)
 	s.Gate("backing-off", epoch)
 	return s
 }
 
 // hold plants a hold in the ledger: node-bound, or committed with the chosen pods.
-func hold(s *Store, asker types.UID, node string, chosen ...types.UID) {
+func hold(m *model.Model, asker types.UID, node string, chosen ...types.UID) {
 	h := reservations.Hold{
 		Asker: asker, Node: node, Since: epoch,
 		NodeBound: len(chosen) == 0, Chosen: chosen, Committed: len(chosen) > 0,
 	}
-	if err := s.model.Preemption.Ledger.Place(h); err != nil {
+	if err := m.Preemption.Ledger.Place(h); err != nil {
 		panic(err)
 	}
+}
+
+// disturbed is a store with what the tests of its checks change.
+type disturbed struct {
+	*store.Store
+	m      *model.Model
+	states *admission.States
 }
 
 func TestCheckFindsDisorder(t *testing.T) {
 	expect.OK(t, busy(t).Check())
 	for _, c := range []struct {
 		name    string
-		disturb func(s *Store)
+		disturb func(s disturbed)
 		want    string
 	}{
-		{"usage too high", func(s *Store) {
-			s.model.Cache.Tree().Update(s.model.Pods["bound"].App.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
+		{"usage too high", func(s disturbed) {
+			s.m.Cache.Tree().Update(s.m.Pods["bound"].App.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
 		}, "queue root.b: books say"},
-		{"a pod charged elsewhere", func(s *Store) { p := s.model.Pods["assumed"]; s.model.Charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
-		{"an ask charged too little", func(s *Store) { s.model.Charge(s.model.Pods["queued"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/queued (Queued): is charged"},
-		{"a slot too many", func(s *Store) { s.model.Pending.Window.Enter(s.model.Pods["bound"]) }, "slots taken"},
-		{"a pod not in the order", func(s *Store) { s.states.Withdraw(s.model.Pods["queued"], state.NoQueue) }, "is in the order: false"},
-		{"a transition that is not in the table", func(s *Store) { s.states.SetState(s.model.Pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
-		{"a slot without a lease", func(s *Store) { s.model.Pending.Timers.Clear(&s.model.Pods["admitted"].Timer) }, "has a deadline: false"},
-		{"a slot without a key", func(s *Store) { s.model.Pending.Keys.Remove("admitted") }, "has no sort key"},
-		{"a key of nobody", func(s *Store) { s.model.Pending.Keys.Add("nobody", 0, 0) }, "which is gone"},
-		{"a key of a running pod", func(s *Store) { s.model.Pending.Keys.Add("bound", 0, 0) }, "still has a sort key"},
-		{"a running pod without a node", func(s *Store) { s.model.Pods["bound"].Node = "" }, "has no node"},
-		{"an unplaced pod not listed", func(s *Store) { delete(s.model.Unplaced, "no-queue") }, "listed as unplaced: false"},
-		{"a pod without an application", func(s *Store) { s.model.Pods["unschedulable"].App = nil }, "has an application: false"},
-		{"a pod that waits is no asker", func(s *Store) { s.model.Pods["unschedulable"].Asker = nil }, "has no record of an asker"},
-		{"a pod that waits shares its wait state", func(s *Store) { s.model.Pods["no-queue"].WaitState = s.model.NoWaitState }, "shares its wait state with pods that do"},
-		{"a running pod has a wait state of its own", func(s *Store) { p := s.model.Pods["bound"]; p.WaitState = model.NewWaitState(p, p.UID) }, "has its own wait state, which is empty"},
-		{"a running pod is an asker", func(s *Store) { s.model.Pods["bound"].Asker = preemption.NewAsker("bound") }, "keeps an empty record of an asker"},
-		{"what many share is written", func(s *Store) { s.model.NoWaitState.GaveWay = 7 }, "share a wait state that is not empty"},
-		{"a pod that is known as another one", func(s *Store) { p := *s.model.Pods["bound"]; s.model.Pods["bound"] = &p }, "is not there"},
-		{"a hold of a pod that is gone", func(s *Store) { hold(s, "nobody", "n1") }, "is held for nobody, which is gone"},
-		{"a hold of a pod without a queue", func(s *Store) { hold(s, "no-queue", "n1") }, "is held for no-queue, which has no queue"},
-		{"a hold of a node that is gone", func(s *Store) { hold(s, "unschedulable", "n9") }, "node n9: is held for unschedulable: node n9 is not there"},
-		{"a holder that has room and is not tried", func(s *Store) {
-			p := s.model.Pods["unschedulable"]
+		{"a pod charged elsewhere", func(s disturbed) { p := s.m.Pods["assumed"]; s.m.Charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
+		{"an ask charged too little", func(s disturbed) { s.m.Charge(s.m.Pods["queued"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/queued (Queued): is charged"},
+		{"a slot too many", func(s disturbed) { s.m.Pending.Window.Enter(s.m.Pods["bound"]) }, "slots taken"},
+		{"a pod not in the order", func(s disturbed) { s.states.Withdraw(s.m.Pods["queued"], state.NoQueue) }, "is in the order: false"},
+		{"a transition that is not in the table", func(s disturbed) { s.states.SetState(s.m.Pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
+		{"a slot without a lease", func(s disturbed) { s.m.Pending.Timers.Clear(&s.m.Pods["admitted"].Timer) }, "has a deadline: false"},
+		{"a slot without a key", func(s disturbed) { s.m.Pending.Keys.Remove("admitted") }, "has no sort key"},
+		{"a key of nobody", func(s disturbed) { s.m.Pending.Keys.Add("nobody", 0, 0) }, "which is gone"},
+		{"a key of a running pod", func(s disturbed) { s.m.Pending.Keys.Add("bound", 0, 0) }, "still has a sort key"},
+		{"a running pod without a node", func(s disturbed) { s.m.Pods["bound"].Node = "" }, "has no node"},
+		{"an unplaced pod not listed", func(s disturbed) { delete(s.m.Unplaced, "no-queue") }, "listed as unplaced: false"},
+		{"a pod without an application", func(s disturbed) { s.m.Pods["unschedulable"].App = nil }, "has an application: false"},
+		{"a pod that waits is no asker", func(s disturbed) { s.m.Pods["unschedulable"].Asker = nil }, "has no record of an asker"},
+		{"a pod that waits shares its wait state", func(s disturbed) { s.m.Pods["no-queue"].WaitState = s.m.NoWaitState }, "shares its wait state with pods that do"},
+		{"a running pod has a wait state of its own", func(s disturbed) { p := s.m.Pods["bound"]; p.WaitState = model.NewWaitState(p, p.UID) }, "has its own wait state, which is empty"},
+		{"a running pod is an asker", func(s disturbed) { s.m.Pods["bound"].Asker = preemption.NewAsker("bound") }, "keeps an empty record of an asker"},
+		{"what many share is written", func(s disturbed) { s.m.NoWaitState.GaveWay = 7 }, "share a wait state that is not empty"},
+		{"a pod that is known as another one", func(s disturbed) { p := *s.m.Pods["bound"]; s.m.Pods["bound"] = &p }, "is not there"},
+		{"a hold of a pod that is gone", func(s disturbed) { hold(s.m, "nobody", "n1") }, "is held for nobody, which is gone"},
+		{"a hold of a pod without a queue", func(s disturbed) { hold(s.m, "no-queue", "n1") }, "is held for no-queue, which has no queue"},
+		{"a hold of a node that is gone", func(s disturbed) { hold(s.m, "unschedulable", "n9") }, "node n9: is held for unschedulable: node n9 is not there"},
+		{"a holder that has room and is not tried", func(s disturbed) {
+			p := s.m.Pods["unschedulable"]
 			s.TakeActivations()
-			hold(s, p.UID, "n1", "bound")
+			hold(s.m, p.UID, "n1", "bound")
 			s.states.SetHoldsNode(p, true)
 			s.states.Disarm(p)
-			s.model.ChargeMoving(p)
+			s.m.ChargeMoving(p)
 		}, "may be placed on node n1, which it holds, and is not tried"},
-		{"a holder that waits and is said to have its node", func(s *Store) {
-			hold(s, "unschedulable", "n1")
-			s.states.SetHoldsNode(s.model.Pods["unschedulable"], true)
-			s.model.ChargeMoving(s.model.Pods["unschedulable"])
-			s.model.Preemption.Ledger.SetPlaced("unschedulable", true)
+		{"a holder that waits and is said to have its node", func(s disturbed) {
+			hold(s.m, "unschedulable", "n1")
+			s.states.SetHoldsNode(s.m.Pods["unschedulable"], true)
+			s.m.ChargeMoving(s.m.Pods["unschedulable"])
+			s.m.Preemption.Ledger.SetPlaced("unschedulable", true)
 		}, "is Unschedulable, by the ledger placed: true"},
-		{"a pod that waits for a quota and holds nothing", func(s *Store) {
-			s.model.Pending.BlockedHolders.Set(s.model.Pods["unschedulable"], queues.Verdict{At: queues.RootID, Reason: s.model.NotStarted()})
+		{"a pod that waits for a quota and holds nothing", func(s disturbed) {
+			s.m.Pending.BlockedHolders.Set(s.m.Pods["unschedulable"], queues.Verdict{At: queues.RootID, Reason: s.m.NotStarted()})
 		}, "refused holders: pod unschedulable holds no node"},
-		{"a node-bound pod that is gone", func(s *Store) {
-			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
+		{"a node-bound pod that is gone", func(s disturbed) {
+			s.m.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "nobody"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
 		}, "node-bound pods: nobody is gone"},
-		{"a node-bound pod that goes first without a queue", func(s *Store) {
-			s.model.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "no-queue"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
-			s.model.Preemption.NodeBound.SetMayBeTried("no-queue", true, queues.NoQueue, epoch)
+		{"a node-bound pod that goes first without a queue", func(s disturbed) {
+			s.m.Preemption.NodeBound.Update(&objects.Pod{Identity: objects.Identity{UID: "no-queue"}, Spec: objects.Spec{RequiredNode: "n1"}}, epoch)
+			s.m.Preemption.NodeBound.SetMayBeTried("no-queue", true, queues.NoQueue, epoch)
 		}, "node-bound pods: no-queue keeps room on its node"},
-		{"a pod that waits counted twice", func(s *Store) { s.model.History.Waits.Update(&history.Tally{}, s.model.Pods["unschedulable"].Tallied) }, "are counted, there are [1 1 0 1 0 1 "},
-		{"a pod that waits not counted", func(s *Store) { s.model.History.Waits.Update(&s.model.Pods["unschedulable"].Tallied, history.Tally{}) }, "is counted as {In:false"},
-		{"a pod counted in another state", func(s *Store) { s.model.Pods["unschedulable"].Tallied.State = state.BackingOff }, "is counted as {In:true State:BackingOff"},
-		{"counts of a queue without pods", func(s *Store) { s.model.History.Waits.Refuse(77, "", epoch) }, "waiting pods: queue 77"},
-		{"a member of a class too many", func(s *Store) {
-			p, c := s.model.Pods["unschedulable"], (*pending.Class)(nil)
-			s.model.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Hash(), state.Unschedulable)
+		{"a pod that waits counted twice", func(s disturbed) { s.m.History.Waits.Update(&history.Tally{}, s.m.Pods["unschedulable"].Tallied) }, "are counted, there are [1 1 0 1 0 1 "},
+		{"a pod that waits not counted", func(s disturbed) { s.m.History.Waits.Update(&s.m.Pods["unschedulable"].Tallied, history.Tally{}) }, "is counted as {In:false"},
+		{"a pod counted in another state", func(s disturbed) { s.m.Pods["unschedulable"].Tallied.State = state.BackingOff }, "is counted as {In:true State:BackingOff"},
+		{"counts of a queue without pods", func(s disturbed) { s.m.History.Waits.Refuse(77, "", epoch) }, "waiting pods: queue 77"},
+		{"a member of a class too many", func(s disturbed) {
+			p, c := s.m.Pods["unschedulable"], (*pending.Class)(nil)
+			s.m.Pending.Classes.Join(&c, p.App.Ordered, p.Request, p.EquivalenceClass.Hash(), state.Unschedulable)
 		}, "2 counted"},
-		{"a failed class that no event can bring back", func(s *Store) {
+		{"a failed class that no event can bring back", func(s disturbed) {
 			s.Gate("unschedulable", epoch)
-			s.model.Pending.Classes.Fail(s.model.Pods["unschedulable"].EquivalenceClass, 0)
+			s.m.Pending.Classes.Fail(s.m.Pods["unschedulable"].EquivalenceClass, 0)
 		}, "the scheduler has none of it"},
-		{"an admitted member of a class too many", func(s *Store) { s.model.Pending.Classes.Move(&pending.Class{}, state.Queued, state.Admitted) }, "class limit: 1 pods counted"},
-		{"a snapshot that is said to be current", func(s *Store) {
+		{"an admitted member of a class too many", func(s disturbed) { s.m.Pending.Classes.Move(&pending.Class{}, state.Queued, state.Admitted) }, "class limit: 1 pods counted"},
+		{"a snapshot that is said to be current", func(s disturbed) {
 			s.Snapshot()
-			s.model.Charge(s.model.Pods["unschedulable"], queuestest.Vector("pods=9"), cache.Pending)
+			s.m.Charge(s.m.Pods["unschedulable"], queuestest.Vector("pods=9"), cache.Pending)
 		}, "snapshot: root has"},
 	} {
 		s := busy(t)
-		c.disturb(s)
+		m := s.Model()
+		c.disturb(disturbed{s, m, admission.NewStates(m, admission.NewDemand(m))})
 		err := s.Check()
 		expect.That(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v, want %q", c.name, err, c.want)
 	}
@@ -140,6 +152,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 
 func TestCompareWithFindsDifferences(t *testing.T) {
 	s := busy(t)
+	known := s.TakeChanges(100).Pods
 	for _, c := range []struct {
 		name   string
 		uid    types.UID
@@ -159,12 +172,8 @@ func TestCompareWithFindsDifferences(t *testing.T) {
 		listed := map[types.UID]objects.Pod{"x": {
 			Identity: objects.Identity{UID: "x", Namespace: "ns", Name: "x"}, Status: objects.Status{Terminal: true},
 		}}
-		for _, p := range s.model.SortedPods() {
-			l := *p.Pod
-			if p.State != state.Bound {
-				l.Node = ""
-			}
-			listed[p.UID] = l
+		for _, p := range known {
+			listed[p.UID] = *p.Pod
 		}
 		p := listed[c.uid]
 		if delete(listed, c.uid); c.change != nil {

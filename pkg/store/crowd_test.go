@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 )
 
 // invented is a request of n types that no other pod requests.
@@ -56,12 +56,12 @@ type crowd struct {
 
 // beside measures what the store does for a crowd, asking for plans included, and then for
 // pods of another tenant and plans for one of them. Also, if set, is called at each event.
-func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Store) {
+func (c crowd) beside(t *testing.T, also func(*store.Store)) (own, others cost, s *store.Store) {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=8000\n  evil")
 	spec.Rules = expect.Get(queuestest.Rules("provided create"))(t)
 	spec.PreemptionEnabled = true
-	s = New(spec, model.Options{DynamicQueues: queues.DynamicLimits{PerNamespace: c.most}})
+	s = store.New(spec, store.Options{DynamicQueues: queues.DynamicLimits{PerNamespace: c.most}})
 	s.UpsertNode("n1", queuestest.Vector("vcore=8 memory=8Gi pods=2000"), epoch)
 	s.Start(epoch)
 	pod := func(name, namespace, queue string, request resources.Vector) objects.Pod {
@@ -103,7 +103,7 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 			s.TakeActivations()
 			s.Gate(p.UID, later)
 			s.CheckQuota(p.UID)
-			s.Assume(p.UID, "n1", NoSnapshot, later)
+			s.Assume(p.UID, "n1", store.NoSnapshot, later)
 			p.Node = "n1"
 			s.Upsert(p, later)
 			if _, why := s.BeginPlan("asker", "a", nil, later.Add(time.Duration(i)*time.Minute)); !why.None() {
@@ -118,9 +118,9 @@ func (c crowd) beside(t *testing.T, also func(*Store)) (own, others cost, s *Sto
 	return own, others, s
 }
 
-func workOf(s *Store, do func()) cost {
+func workOf(s *store.Store, do func()) cost {
 	visits := func() int {
-		m := s.model
+		m := s.Model()
 		return m.Cache.Tree().Visits() + m.Pending.Order.Visits() + m.Pending.RetryEarly.Visits() + m.Pending.AheadOnly.Visits() + m.PreemptionQueue.Order.Visits()
 	}
 	var before, after runtime.MemStats
@@ -133,18 +133,18 @@ func workOf(s *Store, do func()) cost {
 
 // mostTypes is how many types there are to visit at an event, at most: those of plans, of the
 // books of all queues, and of the requests that are charged. Also, if set, is called before.
-func (c crowd) mostTypes(t *testing.T, also func(*Store)) (most int) {
-	c.beside(t, func(s *Store) {
+func (c crowd) mostTypes(t *testing.T, also func(*store.Store)) (most int) {
+	c.beside(t, func(s *store.Store) {
 		if also != nil {
 			also(s)
 		}
-		n := len(s.model.Preemption.Snapshot.Names())
-		for q := range s.model.Cache.Tree().All() {
+		n := len(s.Model().Preemption.Snapshot.Names())
+		for q := range s.Model().Cache.Tree().All() {
 			for _, v := range []resources.Vector{q.Allocated, q.Leaving, q.Arriving, q.Preempted, q.Admitted, q.Pending} {
 				n += v.Len()
 			}
 		}
-		for _, p := range s.model.Pods {
+		for _, p := range s.Model().Pods {
 			n += p.Request.Len()
 		}
 		most = max(most, n)
@@ -180,7 +180,7 @@ func TestInventedQueues(t *testing.T) {
 			expect.That(t, others.isAtMostTwice(ordinary) && own.visits <= 2*ordinaryOwn.visits,
 				"%d pods with queues, at most %d, cost others %+v and themselves %+v, ordinary ones %+v and %+v",
 				n, most, others, own, ordinary, ordinaryOwn)
-			expect.Same(t, "queues of root", 2+cmp.Or(most, n), len(s.model.Cache.Tree().Root().Children))
+			expect.Same(t, "queues of root", 2+cmp.Or(most, n), len(s.Snapshot().Root().Children))
 			if most == 0 {
 				made[n] = others
 			}
@@ -199,7 +199,7 @@ func TestACrowdCostsAsMuchAsItIsLarge(t *testing.T) {
 	}
 }
 
-func (c crowd) costs(t *testing.T, also func(*Store)) (half, all cost) {
+func (c crowd) costs(t *testing.T, also func(*store.Store)) (half, all cost) {
 	c.pods = 500
 	half, _, _ = c.beside(t, also)
 	c.pods = 1000
@@ -211,27 +211,27 @@ func (c crowd) costs(t *testing.T, also func(*Store)) (half, all cost) {
 // an allocation, a list that grows by copying, and books with invented types.
 func TestWorkThatGrowsIsFound(t *testing.T) {
 	_, ordinary, _ := crowd{pods: 1000}.beside(t, nil)
-	lists := map[*Store][]string{}
-	if half, all := (crowd{types: 20}).costs(t, func(s *Store) {
+	lists := map[*store.Store][]string{}
+	if half, all := (crowd{types: 20}).costs(t, func(s *store.Store) {
 		lists[s] = append(slices.Clone(lists[s]), make([]string, 20)...)
 	}); all.isLinear(half) {
 		t.Errorf("a list that grows by copying is not found: %+v, %+v", half, all)
 	}
-	if got, want := (crowd{pods: 1000, types: 20}).mostTypes(t, func(s *Store) {
-		root := s.model.Cache.Tree().Root()
-		root.Pending = root.Pending.Add(invented(len(s.model.Pods), 1))
+	if got, want := (crowd{pods: 1000, types: 20}).mostTypes(t, func(s *store.Store) {
+		root := s.Model().Cache.Tree().Root()
+		root.Pending = root.Pending.Add(invented(len(s.Model().Pods), 1))
 	}), (crowd{pods: 1000}).mostTypes(t, nil); got <= want {
 		t.Errorf("invented types in the books are not found: %d, %d", got, want)
 	}
-	for name, planted := range map[string]func(*Store){
-		"a walk through all queues": func(s *Store) {
-			for q := range s.model.Cache.Tree().All() {
+	for name, planted := range map[string]func(*store.Store){
+		"a walk through all queues": func(s *store.Store) {
+			for q := range s.Model().Cache.Tree().All() {
 				q.Empty()
 			}
 		},
-		"new shares of all queues": func(s *Store) {
-			s.model.TellCapacity()
-			s.model.Pending.Order.Next()
+		"new shares of all queues": func(s *store.Store) {
+			s.Model().TellCapacity()
+			s.Model().Pending.Order.Next()
 		},
 	} {
 		_, others, _ := crowd{pods: 1000, queues: true}.beside(t, planted)

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -32,12 +33,12 @@ func (s *script) explainAll(w io.Writer) {
 			fmt.Fprintf(w, "!! %s: no dry run in queue %s\n", name, r.Placement.Path)
 		}
 		x, known := s.store.Explanation(uid, s.now)
-		if known != (s.store.model.Pods[uid] != nil) {
+		if known != (s.store.Model().Pods[uid] != nil) {
 			fmt.Fprintf(w, "!! %s is known: %t\n", name, known)
 			continue
 		}
 		if known {
-			for _, problem := range contradictions(s.store.model.Pods[uid], x) {
+			for _, problem := range contradictions(s.store.Model().Pods[uid], x) {
 				fmt.Fprintf(w, "!! %s: %s\n", name, problem)
 			}
 		}
@@ -45,21 +46,21 @@ func (s *script) explainAll(w io.Writer) {
 }
 
 // comparePreview prints where the queue of a pod that came has another quota than its dry run said.
-func (s *script) comparePreview(w io.Writer, uid types.UID, r *DryRun) {
-	p := s.store.model.Pods[uid]
-	if !r.Unplaced.None() || p == nil || p.App == nil || p.State.HasNode() {
+func (s *script) comparePreview(w io.Writer, uid types.UID, r *store.DryRun) {
+	x, known := s.store.Explanation(uid, s.now)
+	if !r.Unplaced.None() || !known || x.App == nil || x.Pod.Node != "" {
 		return
 	}
-	said, is := r.Queues.Queue(r.Leaf), s.store.model.Cache.Tree().Queue(p.App.Leaf)
+	said, is := r.Queues.Queue(r.Leaf), x.Queues.Queue(x.App.Leaf)
 	if said.Path != is.Path {
 		return // a later event of a pod that has a queue
 	}
 	if !said.Guaranteed.Equal(is.Guaranteed) || !said.Max.Equal(is.Max) || said.MaxApplications != is.MaxApplications {
-		fmt.Fprintf(w, "!! %s: the dry run said: queue %s has guaranteed %v, max %v, not %v, %v\n", p.Name, is.Path, said.Guaranteed, said.Max, is.Guaranteed, is.Max)
+		fmt.Fprintf(w, "!! %s: the dry run said: queue %s has guaranteed %v, max %v, not %v, %v\n", x.Pod.Name, is.Path, said.Guaranteed, said.Max, is.Guaranteed, is.Max)
 	}
 }
 
-func contradictions(p *model.Pod, x *Explanation) []string {
+func contradictions(p *model.Pod, x *store.Explanation) []string {
 	var out []string
 	wrong := func(is bool, format string, args ...any) {
 		if is {
@@ -85,17 +86,17 @@ func contradictions(p *model.Pod, x *Explanation) []string {
 
 func TestContradictionsAreFound(t *testing.T) {
 	p := &model.Pod{CachePod: model.CachePod{Pod: &objects.Pod{Identity: objects.Identity{UID: "p"}}}, WaitState: model.NewWaitState(nil, ""), State: state.Queued, App: &model.App{}, Asker: &preemption.Asker{}}
-	right := func() *Explanation {
-		return &Explanation{
-			State: "Queued", Why: reasons.Brief(reasons.InOrder), App: &output.AppRecord{}, Room: &Room{},
-			Standing: &Standing{Standing: order.Standing{In: true}},
+	right := func() *store.Explanation {
+		return &store.Explanation{
+			State: "Queued", Why: reasons.Brief(reasons.InOrder), App: &output.AppRecord{}, Room: &store.Room{},
+			Standing: &store.Standing{Standing: order.Standing{In: true}},
 		}
 	}
 	expect.Same(t, "contradictions", []string(nil), contradictions(p, right()))
-	for name, plant := range map[string]func(x *Explanation){
-		"state": func(x *Explanation) { x.State = "bound" }, "room": func(x *Explanation) { x.Room = nil },
-		"app": func(x *Explanation) { x.App = nil }, "order": func(x *Explanation) { x.Standing = nil },
-		"why": func(x *Explanation) { x.Why = reasons.Reason{} }, "chosen": func(x *Explanation) { x.ChosenBy = &objects.Ref{} },
+	for name, plant := range map[string]func(x *store.Explanation){
+		"state": func(x *store.Explanation) { x.State = "bound" }, "room": func(x *store.Explanation) { x.Room = nil },
+		"app": func(x *store.Explanation) { x.App = nil }, "order": func(x *store.Explanation) { x.Standing = nil },
+		"why": func(x *store.Explanation) { x.Why = reasons.Reason{} }, "chosen": func(x *store.Explanation) { x.ChosenBy = &objects.Ref{} },
 	} {
 		x := right()
 		plant(x)
@@ -106,7 +107,7 @@ func TestContradictionsAreFound(t *testing.T) {
 // TestExplanationNamesLaw4: the explanation says that law 4 stops a pod from preempting, both
 // before and after its queue's delay.
 func TestExplanationNamesLaw4(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a"), model.Options{})
+	s := store.New(queuestest.MustTree(t, "root\n  a"), store.Options{})
 	s.Start(epoch)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
@@ -122,7 +123,7 @@ func TestExplanationNamesLaw4(t *testing.T) {
 
 // TestPreviewCountsPodsThatWaitForRoom: the preview of a pod counts them as placed, as its plan does.
 func TestPreviewCountsPodsThatWaitForRoom(t *testing.T) {
-	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=4 props=preemption.delay:1s\n  lab"), model.Options{})
+	s := store.New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=4 props=preemption.delay:1s\n  lab"), store.Options{})
 	s.UpsertNode("n1", queuestest.Vector("vcore=2 pods=10"), epoch)
 	s.Start(epoch)
 	later := epoch.Add(time.Hour) // after the delay of the queue

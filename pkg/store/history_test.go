@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -33,13 +33,14 @@ type story struct {
 
 func nameInHistory(a *output.AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
 
-func storyOf(s *Store) story {
+func storyOf(s *store.Store) story {
+	m := s.Model()
 	out := story{
 		Placed: map[types.UID]string{}, Asked: map[types.UID]bool{}, Apps: map[string]string{}, Held: map[types.UID]string{},
-		Nodes: map[string]string{}, Closed: map[string]bool{}, Capacity: s.model.Cache.Capacity.Sum().String(), Queues: map[string]bool{},
+		Nodes: map[string]string{}, Closed: map[string]bool{}, Capacity: m.Cache.Capacity.Sum().String(), Queues: map[string]bool{},
 		used: map[string]resources.Vector{},
 	}
-	for uid, p := range s.model.Pods {
+	for uid, p := range m.Pods {
 		if p.On() != nil {
 			out.Placed[uid] = p.On().Name()
 		}
@@ -47,15 +48,15 @@ func storyOf(s *Store) story {
 			out.Asked[uid] = true
 		}
 	}
-	for _, a := range s.model.Apps.All() {
+	for _, a := range m.Apps.All() {
 		name := nameInHistory(a.EventName)
 		out.used[name] = out.used[name].Add(a.Used().Allocated)
 		out.Apps[name] = out.used[name].String()
 	}
-	for _, h := range s.model.Preemption.Ledger.Ledger.View().All() {
+	for _, h := range s.Holds().All() {
 		out.Held[h.Asker] = h.Node
 	}
-	for n := range s.model.Cache.Nodes.All() {
+	for n := range m.Cache.Nodes.All() {
 		if n.Known() {
 			out.Nodes[n.Name()] = n.Allocatable().String()
 		}
@@ -142,13 +143,13 @@ func (y *story) use(e *output.Event, more resources.Vector) {
 }
 
 type reader struct {
-	facts *EventReader
+	facts *store.EventReader
 	story story
 	bug   string
 }
 
 // read applies the facts and compares the result with the store.
-func (r *reader) read(s *Store) error {
+func (r *reader) read(s *store.Store) error {
 	events, lost := r.facts.Take(nil)
 	if lost > 0 {
 		return fmt.Errorf("%d events are lost", lost)
@@ -184,7 +185,7 @@ var planted = map[string]output.EventKind{
 }
 
 // oneByOne makes n pods come to a store and go, one after the other.
-func oneByOne(s *Store, n int) {
+func oneByOne(s *store.Store, n int) {
 	for i := range n {
 		uid := types.UID(fmt.Sprint("u", i))
 		s.Upsert(objects.Pod{Identity: objects.Identity{UID: uid}, Spec: objects.Spec{Foreign: true}, Status: objects.Status{Node: "n"}, Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
@@ -193,7 +194,7 @@ func oneByOne(s *Store, n int) {
 }
 
 func TestHistoryIsKeptFromStart(t *testing.T) {
-	s := New(config.Default(), model.Options{})
+	s := store.New(config.Default(), store.Options{})
 	facts, decisions := s.Follow(output.Facts), s.Follow(output.Decisions)
 	oneByOne(s, 10)
 	s.Start(epoch)

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -29,7 +29,7 @@ func TestConcurrentUse(t *testing.T) {
 		specification(t, "rule: provided create\nroot\n  a max.vcore=5\n  b maxapps=2\n  c parent template.max.vcore=2"),
 		specification(t, "rule: provided create\nroot limit=*;max.vcore=4\n  a max.vcore=3\n    x\n  c parent"),
 	}
-	s := New(specs[0], model.Options{Window: 4, MaxWindow: 16, InitialBackoff: -1, MaxBackoff: -1})
+	s := store.New(specs[0], store.Options{Window: 4, MaxWindow: 16, InitialBackoff: -1, MaxBackoff: -1})
 	s.Start(epoch)
 	const pods, rounds = 30, 400
 	var writers, reader sync.WaitGroup
@@ -94,7 +94,7 @@ func hammered(i, variant int) objects.Pod {
 }
 
 // cycleOnce runs one cycle of a pod like the scheduler, whether the pod was admitted or not.
-func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
+func cycleOnce(s *store.Store, random *rand.Rand, now time.Time) {
 	uid := hammered(random.IntN(30), 0).UID
 	if !s.Gate(uid, now).None() {
 		s.Explain(uid)
@@ -108,7 +108,7 @@ func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 		s.NoNode(uid, "", s.Explain(uid), now)
 		return
 	}
-	if s.Assume(uid, "n1", NoSnapshot, now).OK() && random.IntN(3) == 0 {
+	if s.Assume(uid, "n1", store.NoSnapshot, now).OK() && random.IntN(3) == 0 {
 		s.Forget(uid, now)
 	}
 }
@@ -129,7 +129,7 @@ func read(t *testing.T, snap *queues.Snapshot) {
 }
 
 type arena struct {
-	*Store
+	*store.Store
 	mu     sync.Mutex                        // guards claims
 	claims map[types.UID]*reservations.Claim // on askers in the API server
 	made   atomic.Int32
@@ -190,9 +190,9 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 // Goroutines preempt as in the process: events, cycles, the executor, a clock and readers
 // without a lock. Run it with -race.
 func TestConcurrentHolds(t *testing.T) {
-	s := New(specification(t, "root\n  a guaranteed.vcore=6 props=preemption.delay:1s\n  b"), model.Options{InitialBackoff: -1, MaxBackoff: -1})
+	s := store.New(specification(t, "root\n  a guaranteed.vcore=6 props=preemption.delay:1s\n  b"), store.Options{InitialBackoff: -1, MaxBackoff: -1})
 	a := &arena{Store: s, claims: map[types.UID]*reservations.Claim{}}
-	s.SetPreemption(PreemptionOptions{RetryInterval: time.Second, Round: time.Second, HoldTimeout: time.Second})
+	s.SetPreemption(store.PreemptionOptions{RetryInterval: time.Second, Round: time.Second, HoldTimeout: time.Second})
 	for n := range 4 {
 		s.UpsertNode(fmt.Sprint("n", n), queuestest.Vector("vcore=4 pods=9"), epoch)
 	}
@@ -215,7 +215,7 @@ func TestConcurrentHolds(t *testing.T) {
 		func(random *rand.Rand, now time.Time) { a.execute(random, now) },
 		func(random *rand.Rand, now time.Time) {
 			uid := a.pod(random.IntN(arenaPods/3), "").UID
-			if h, ok := s.Holds().Of(uid); ok && len(h.Awaited) == 0 && s.Assume(uid, h.Node, NoSnapshot, now).OK() && random.IntN(2) == 0 {
+			if h, ok := s.Holds().Of(uid); ok && len(h.Awaited) == 0 && s.Assume(uid, h.Node, store.NoSnapshot, now).OK() && random.IntN(2) == 0 {
 				s.Forget(uid, now)
 			}
 		},

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"errors"
@@ -19,6 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -28,22 +29,22 @@ import (
 // command they compare the derived state with the store.
 type readers struct {
 	history   reader
-	decisions *EventReader
+	decisions *store.EventReader
 	copy      *copyOf
 	steps     stepReader
 	started   bool
 
-	before func(*Store) // plants a bug
+	before func(*store.Store) // plants a bug
 }
 
-func newReaders(s *Store) *readers {
+func newReaders(s *store.Store) *readers {
 	return &readers{
 		history: reader{facts: s.Follow(output.Facts)}, decisions: s.Follow(output.Decisions),
 		copy: newCopy(), steps: stepReader{holds: map[types.UID]reservations.Hold{}},
 	}
 }
 
-func (r *readers) read(s *Store) error {
+func (r *readers) read(s *store.Store) error {
 	if r.before != nil {
 		r.before(s)
 	}
@@ -72,10 +73,10 @@ func (r *readers) read(s *Store) error {
 func TestScriptsNoticePlantedBugs(t *testing.T) {
 	plants := map[string]func(*readers){
 		"a mark is lost": func(r *readers) {
-			r.before = func(s *Store) { s.model.History.Pods.Take(1, s.model.RecordOf) }
+			r.before = func(s *store.Store) { s.Model().History.Pods.Take(1, s.Model().RecordOf) }
 		},
 		"a pod that is gone stays": func(r *readers) {
-			r.before = func(s *Store) { s.model.History.Pods.TakeGone(100) }
+			r.before = func(s *store.Store) { s.Model().History.Pods.TakeGone(100) }
 		},
 	}
 	for bug := range planted {
@@ -132,21 +133,25 @@ type stepReader struct {
 }
 
 // follow applies steps, and compares the result with the store.
-func (r *stepReader) follow(s *Store, steps []output.Step) error {
+func (r *stepReader) follow(s *store.Store, steps []output.Step) error {
 	steps = forge(steps, r.bug)
 	for i := range steps {
-		if p := s.model.Pods[steps[i].UID]; steps[i].At.IsZero() || p != nil && steps[i].Kind != output.StepEnded && p.Queue(s.model.Cache.Tree()) != steps[i].Queue {
+		x, known := s.Explanation(steps[i].UID, steps[i].At)
+		if steps[i].At.IsZero() || known && steps[i].Kind != output.StepEnded && x.Pod.Queue != steps[i].Queue {
 			return fmt.Errorf("%s: %s: in queue %q at %v", steps[i].Name, steps[i].Kind, steps[i].Queue, steps[i].At)
 		}
 		if err := r.read(&steps[i]); err != nil {
 			return fmt.Errorf("%s: %s: %w", steps[i].Name, steps[i].Kind, err)
 		}
 	}
-	if len(r.holds) != len(s.model.Preemption.Ledger.Ledger.View().All()) {
-		return fmt.Errorf("it has %d holds, there are %d", len(r.holds), len(s.model.Preemption.Ledger.Ledger.View().All()))
+	if !s.Ready() {
+		return nil // the holds are not restored yet
+	}
+	if n := len(s.Holds().All()); len(r.holds) != n {
+		return fmt.Errorf("it has %d holds, there are %d", len(r.holds), n)
 	}
 	for asker, h := range r.holds {
-		now, ok := s.model.Preemption.Ledger.Of(asker)
+		now, ok := s.Holds().Of(asker)
 		if !ok || now.Node != h.Node || !now.Since.Equal(h.Since) {
 			return fmt.Errorf("%s holds %+v, it has %+v", asker, now, h)
 		}
@@ -219,7 +224,7 @@ func newCopy() *copyOf {
 }
 
 // bite takes one portion of changes and tells whether there are more.
-func (c *copyOf) bite(s *Store, limit int) bool {
+func (c *copyOf) bite(s *store.Store, limit int) bool {
 	changes := s.TakeChanges(limit)
 	for _, uid := range changes.GonePods {
 		delete(c.pods, uid)
@@ -244,15 +249,16 @@ func (c *copyOf) bite(s *Store, limit int) bool {
 }
 
 // compare returns how a complete copy differs from the store.
-func (c *copyOf) compare(s *Store) error {
+func (c *copyOf) compare(s *store.Store) error {
 	fresh := newCopy()
-	for uid, p := range s.model.Pods {
-		fresh.pods[uid] = s.model.RecordOf(p)
+	m := s.Model()
+	for uid, p := range m.Pods {
+		fresh.pods[uid] = m.RecordOf(p)
 	}
-	for _, a := range s.model.Apps.All() {
-		fresh.apps[a.Serial] = s.model.RecordOfApp(a)
+	for _, a := range m.Apps.All() {
+		fresh.apps[a.Serial] = m.RecordOfApp(a)
 	}
-	for n := range s.model.Cache.Nodes.All() {
+	for n := range m.Cache.Nodes.All() {
 		if n.Known() {
 			fresh.nodes[n.Name()] = model.RecordOfNode(&model.SeenNode{Node: n})
 		}
@@ -264,14 +270,14 @@ func (c *copyOf) compare(s *Store) error {
 		return fmt.Errorf("applications: the copy has %v, the store %v", c.apps, fresh.apps)
 	case !reflect.DeepEqual(c.nodes, fresh.nodes):
 		return fmt.Errorf("nodes: the copy has %v, the store %v", c.nodes, fresh.nodes)
-	case c.rest.Queues != s.Snapshot() || c.rest.Holds != s.Holds() || c.rest.Spec != s.model.Cache.Spec || c.rest.Started != s.model.Started:
+	case c.rest.Queues != s.Snapshot() || c.rest.Holds != s.Holds() || c.rest.Spec != s.Spec() || c.rest.Started != s.Ready():
 		return fmt.Errorf("the rest is not that of this moment: %+v", c.rest)
 	}
 	return nil
 }
 
 // read takes one portion, or all.
-func (c *copyOf) read(s *Store) error {
+func (c *copyOf) read(s *store.Store) error {
 	if c.calls++; c.calls%5 != 0 {
 		c.bite(s, 2)
 		return nil
@@ -283,7 +289,7 @@ func (c *copyOf) read(s *Store) error {
 
 // TestAStoreWithoutReaders: a store without a reader keeps nothing of objects that are gone.
 func TestAStoreWithoutReaders(t *testing.T) {
-	s := New(config.Default(), model.Options{})
+	s := store.New(config.Default(), store.Options{})
 	s.Start(epoch)
 	for i := range 3 * model.FinishedKept {
 		uid := types.UID(fmt.Sprint("u", i))
@@ -294,17 +300,18 @@ func TestAStoreWithoutReaders(t *testing.T) {
 		s.Delete(uid, epoch)
 		s.DeleteNode(string(uid), epoch)
 	}
-	if r := &s.model.History; !r.Empty() {
-		t.Errorf("remembers %d pods, %d applications, %d nodes", r.Pods.Len(), r.Apps.Len(), r.Nodes.Len())
+	c := s.TakeChanges(100)
+	if n := len(c.GonePods) + len(c.GoneApps) + len(c.GoneNodes) + len(c.Pods) + len(c.Apps) + len(c.Nodes); n > 0 {
+		t.Fatalf("remembers objects that are gone, %d of them or more", n)
 	}
-	last := s.TakeChanges(1).Rest.Finished
+	last := c.Rest.Finished
 	if len(last) != model.FinishedKept || last[0].ID != fmt.Sprint("u", 2*model.FinishedKept) || last[model.FinishedKept-1].ID != fmt.Sprint("u", 3*model.FinishedKept-1) {
 		t.Errorf("%d finished applications, from %s to %s", len(last), last[0].ID, last[len(last)-1].ID)
 	}
 }
 
 func TestTimesOfAnApplication(t *testing.T) {
-	s := New(config.Default(), model.Options{})
+	s := store.New(config.Default(), store.Options{})
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	s.Start(at(0))
 	p := newPod("u", "", "a", queuestest.Vector("pods=1 vcore=5m"))
@@ -331,27 +338,27 @@ func TestTimesOfAnApplication(t *testing.T) {
 // The scripts about watched queues and nodes must fail for stores that react to too many
 // or too few changes.
 func TestScriptsNoticeMissedWatches(t *testing.T) {
-	forget := func(s *Store, about func(preemption.Watched) bool) {
-		for _, p := range s.model.SortedPods() {
-			what := slices.Clone(s.model.Preemption.Watches.Of(p.UID))
-			s.model.Preemption.Watches.Set(p.UID, slices.DeleteFunc(what, about))
+	forget := func(s *store.Store, about func(preemption.Watched) bool) {
+		watches := &s.Model().Preemption.Watches
+		for _, p := range s.Model().SortedPods() {
+			watches.Set(p.UID, slices.DeleteFunc(slices.Clone(watches.Of(p.UID)), about))
 		}
 	}
-	isNode := func(s *Store, x preemption.Watched) bool {
-		for n := range s.model.Cache.Nodes.All() {
+	isNode := func(s *store.Store, x preemption.Watched) bool {
+		for n := range s.Model().Cache.Nodes.All() {
 			if x == preemption.WatchedNode(n.Name()) {
 				return true
 			}
 		}
 		return false
 	}
-	bugs := map[string]func(*Store){
-		"none":                   func(*Store) {},
-		"deaf to nodes":          func(s *Store) { forget(s, func(x preemption.Watched) bool { return isNode(s, x) }) },
-		"deaf to queues":         func(s *Store) { forget(s, func(x preemption.Watched) bool { return !isNode(s, x) }) },
-		"everything is a change": func(s *Store) { s.changeAll() },
-		"no second between plans": func(s *Store) {
-			for _, p := range s.model.SortedPods() {
+	bugs := map[string]func(*store.Store){
+		"none":                   func(*store.Store) {},
+		"deaf to nodes":          func(s *store.Store) { forget(s, func(x preemption.Watched) bool { return isNode(s, x) }) },
+		"deaf to queues":         func(s *store.Store) { forget(s, func(x preemption.Watched) bool { return !isNode(s, x) }) },
+		"everything is a change": changeAll,
+		"no second between plans": func(s *store.Store) {
+			for _, p := range s.Model().SortedPods() {
 				if p.Asker != nil {
 					p.Asker.TriedAt = time.Time{}
 				}
@@ -375,10 +382,11 @@ func TestScriptsNoticeMissedWatches(t *testing.T) {
 }
 
 // changeAll plants a bug: everything that is watched counts as changed.
-func (s *Store) changeAll() {
-	for _, p := range s.model.SortedPods() {
-		for _, x := range s.model.Preemption.Watches.Of(p.UID) {
-			s.model.Preemption.Watches.Change(x)
+func changeAll(s *store.Store) {
+	watches := &s.Model().Preemption.Watches
+	for _, p := range s.Model().SortedPods() {
+		for _, x := range watches.Of(p.UID) {
+			watches.Change(x)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -20,6 +20,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/admission"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
@@ -95,7 +96,7 @@ func scriptBudget(t *testing.T, d *datadriven.TestData) objects.Budget {
 // originators lists the pods on nodes that plans see as originators.
 func (s *script) originators() string {
 	var names []string
-	for _, n := range s.store.model.PlanningSnapshot().Nodes {
+	for _, n := range s.store.Model().PlanningSnapshot().Nodes {
 		for _, p := range n.Pods {
 			if p.Originator {
 				names = append(names, p.Name)
@@ -114,12 +115,13 @@ var roomChecks, roomErrors int
 // allow it without the first one, the node or a max has no room for both, and its queue is
 // below its guarantee while that of the first pod is not.
 func (s *script) checkRoom(got *model.Pod, node string) error {
-	n := s.store.model.Cache.Nodes.Get(node)
+	m := s.store.Model()
+	n := m.Cache.Nodes.Get(node)
 	if n == nil || got.App == nil || got.Asker.HoldsNode() || got.RequiredNode != "" || got.PodGroup != nil || got.GaveWay >= admission.MostGivenWay {
 		return nil
 	}
 	tree, rest := s.store.Snapshot(), n.Room().Sub(got.Request)
-	for _, p := range s.store.model.SortedPods() {
+	for _, p := range m.SortedPods() {
 		switch {
 		case p == got, p.App == nil, p.RequiredNode != "", p.PodGroup != nil, p.Priority != got.Priority,
 			!s.hasTurn(p, got, n),
@@ -145,7 +147,7 @@ func (s *script) hasTurn(p, got *model.Pod, n *cache.Node) bool {
 	case state.Unschedulable:
 		return n.RoomierSince(p.EquivalenceClass.NodesSeen(p.NodesGeneration))
 	case state.Scheduling:
-		return !s.store.model.Pending.Keys.Before(p.UID, got.UID)
+		return !s.store.Model().Pending.Keys.Before(p.UID, got.UID)
 	}
 	return false
 }
@@ -153,13 +155,14 @@ func (s *script) hasTurn(p, got *model.Pod, n *cache.Node) bool {
 // maxCovers tells whether every max has room for two pods without a node.
 func (s *script) maxCovers(got, p *model.Pod) bool {
 	both := queues.NewDemand()
-	both.Add(s.store.model.Cache.Tree(), got.App.Leaf, got.App.Owner, got.Request, false)
-	return queues.Admit(s.store.model.Cache.Tree(), p.App.Leaf, p.Request, queues.OnDemand(both)).OK()
+	tree := s.store.Model().Cache.Tree()
+	both.Add(tree, got.App.Leaf, got.App.Owner, got.Request, false)
+	return queues.Admit(tree, p.App.Leaf, p.Request, queues.OnDemand(both)).OK()
 }
 
 // mayRunWithout tells whether the quotas allow a pod if another one has no slot.
 func (s *script) mayRunWithout(got, p *model.Pod) bool {
-	books, in := &s.store.model.Cache.Books, got.In()
+	books, in := &s.store.Model().Cache.Books, got.In()
 	if p.State.HasSlot() {
 		return true
 	}
@@ -181,7 +184,7 @@ func (s *script) owed(tree *queues.Snapshot, queue, other *queues.Queue, request
 		for kind := range request.All() {
 			if g, named := q.Guaranteed.Get(kind); named {
 				has := q.CommittedKept().Sub(own).Get(kind)
-				if s.store.model.Preemption.StrictGuarantee {
+				if s.store.Preemption().StrictGuarantee {
 					has += request.Get(kind) - 1
 				}
 				below[kind], reached[kind] = below[kind] || has < g, reached[kind] || has >= g
@@ -251,7 +254,7 @@ func (s *script) nodeFor(p *objects.Pod) string {
 		return p.RequiredNode
 	}
 	byName := func(a, b *cache.Node) int { return strings.Compare(a.Name(), b.Name()) }
-	for _, n := range slices.SortedFunc(s.store.model.Cache.Nodes.All(), byName) {
+	for _, n := range slices.SortedFunc(s.store.Model().Cache.Nodes.All(), byName) {
 		if n.Room().Covers(p.Request) {
 			return n.Name()
 		}
@@ -348,7 +351,7 @@ func (s *script) work() string {
 }
 
 func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
-	o, most := DefaultPreemption(), new(int32)
+	o, most := store.DefaultPreemption(), new(int32)
 	there := &o.NodeBoundParams
 	scan(t, d, d.CmdArgs, map[string]any{
 		"retry": &o.RetryInterval, "round": &o.Round, "most": &o.MaxVictims, "strict": &o.StrictGuarantee,
@@ -364,12 +367,12 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 
 func (s *script) holds() string {
 	var lines []string
-	for _, p := range s.store.model.SortedPods() {
-		if h, ok := s.store.model.Preemption.Ledger.Ledger.Of(p.UID); ok {
-			lines = append(lines, fmt.Sprintf("%s holds %s for %v, waits for %v\n", p.Name, h.Node, h.Chosen, h.Awaited))
+	for _, x := range s.explained() {
+		if h := x.Hold; h != nil {
+			lines = append(lines, fmt.Sprintf("%s holds %s for %v, waits for %v\n", x.Pod.Name, h.Node, h.Chosen, h.Awaited))
 		}
-		if p.ChosenBy != "" {
-			lines = append(lines, fmt.Sprintf("%s is to go for %s\n", p.Name, p.ChosenBy))
+		if x.ChosenBy != nil {
+			lines = append(lines, fmt.Sprintf("%s is to go for %s\n", x.Pod.Name, x.ChosenBy.UID))
 		}
 	}
 	slices.Sort(lines)

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"cmp"
@@ -25,7 +25,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
@@ -131,15 +132,17 @@ func TestScripts(t *testing.T) {
 }
 
 type script struct {
-	store   *Store
+	store   *store.Store
 	now     time.Time
 	pods    map[string]*objects.Pod
-	unfit   map[string]bool            // nodes where the filters refuse
-	port    string                     // a pod that filters want to go
-	permit  []types.UID                // pods that wait at Permit
-	input   *output.PlanInput          // a plan that has begun
-	there   *output.NodeBoundPlanInput // the same for a node-bound pod
-	due     time.Time                  // the deadline that was returned last; zero for none
+	known   map[types.UID]bool          // all pods so far, with those that are gone
+	nodes   map[string]resources.Vector // allocatable by node
+	unfit   map[string]bool             // nodes where the filters refuse
+	port    string                      // a pod that filters want to go
+	permit  []types.UID                 // pods that wait at Permit
+	input   *output.PlanInput           // a plan that has begun
+	there   *output.NodeBoundPlanInput  // the same for a node-bound pod
+	due     time.Time                   // the deadline that was returned last; zero for none
 	meter   *unmet.Meter
 	readers *readers
 }
@@ -158,14 +161,14 @@ func newPod(name, queue, app string, request resources.Vector) objects.Pod {
 }
 
 func (s *script) begin(t *testing.T, d *datadriven.TestData) {
-	var o model.Options
+	var o store.Options
 	started, follows, made := false, false, &o.DynamicQueues
 	scan(t, d, d.CmdArgs, map[string]any{
 		"window": &o.Window, "max-window": &o.MaxWindow, "lease": &o.SlotLease, "grace": &o.QueueGrace,
 		"backoff": &o.InitialBackoff, "max-backoff": &o.MaxBackoff, "queues": &made.Total,
 		"queues-of-namespace": &made.PerNamespace, "standby": &o.Standby, "started": &started, "podgroups": &follows,
 	})
-	*s = script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*objects.Pod{}}
+	*s = script{store: store.New(specification(t, d.Input), o), now: epoch, pods: map[string]*objects.Pod{}, known: map[types.UID]bool{}, nodes: map[string]resources.Vector{}}
 	s.meter, s.readers = unmet.NewMeter(), newReaders(s.store)
 	if follows {
 		s.store.FollowPodGroups()
@@ -271,8 +274,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "delete-podgroup":
 		s.store.SetPodGroup("ns", words[0], 0, s.now)
 	case "node":
-		s.store.UpsertNode(words[0], queuestest.Vector(strings.Join(words[1:], " ")), s.now)
+		s.nodes[words[0]] = queuestest.Vector(strings.Join(words[1:], " "))
+		s.store.UpsertNode(words[0], s.nodes[words[0]], s.now)
 	case "delete-node":
+		delete(s.nodes, words[0])
 		s.store.DeleteNode(words[0], s.now)
 	case "upsert":
 		var b strings.Builder
@@ -311,7 +316,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "goes-first":
 		var names []string
 		if on := s.store.NodeBound(words[0]); on != nil {
-			for _, p := range on.GoFirst(s.store.model.Cache.Nodes.Allocatable(words[0])) {
+			for _, p := range on.GoFirst(s.nodes[words[0]]) {
 				names = append(names, string(p.UID))
 			}
 		}
@@ -399,7 +404,7 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *obje
 	if next.Deleting && (!p.Deleting || next.DeletionGrace != p.DeletionGrace) {
 		next.GoneBy = s.now.Add(next.DeletionGrace)
 	}
-	s.pods[name] = &next
+	s.pods[name], s.known[next.UID] = &next, true
 	return &next
 }
 
@@ -490,7 +495,7 @@ func setPod(p *objects.Pod, word string) bool {
 
 func (s *script) assume(p *objects.Pod, seen int) string {
 	var wrong error
-	if live := s.store.model.Pods[p.UID]; live != nil && !live.State.HasNode() {
+	if live := s.store.Model().Pods[p.UID]; live != nil && !live.State.HasNode() {
 		wrong = s.checkRoom(live, s.nodeFor(p))
 	}
 	v := s.store.Assume(p.UID, s.nodeFor(p), seen, s.now)
@@ -535,7 +540,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) stri
 	case "judge":
 		return yes("granted", st.CheckQuota(p.UID).Reason)
 	case "assume":
-		return s.assume(p, NoSnapshot)
+		return s.assume(p, store.NoSnapshot)
 	case "assume-empty":
 		return s.assume(p, 0)
 	case "forget":
@@ -622,10 +627,10 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 	switch what {
 	case "pods":
 		var b strings.Builder
-		for _, p := range st.model.SortedPods() {
-			fmt.Fprintf(&b, "%s %s", p.Name, p.State)
-			if p.App != nil {
-				fmt.Fprintf(&b, " %s", st.model.Cache.Tree().Queue(p.App.Leaf).Path)
+		for _, x := range s.explained() {
+			fmt.Fprintf(&b, "%s %s", x.Pod.Name, x.State)
+			if x.App != nil {
+				fmt.Fprintf(&b, " %s", x.App.Queue)
 			}
 			fmt.Fprintln(&b)
 		}
@@ -639,7 +644,8 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		if at, ok := st.NextDeadline(); ok {
 			next = at.Sub(s.now).String()
 		}
-		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.model.Pending.Window.Taken(), st.model.Pending.Window.Slots(), next)
+		window := &st.Model().Pending.Window
+		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", window.Taken(), window.Slots(), next)
 	case "limits":
 		return s.limits()
 	case "holds":
@@ -657,20 +663,33 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 	return ""
 }
 
+// explained returns the explanations of all pods that the store knows, oldest first.
+func (s *script) explained() (out []*store.Explanation) {
+	for uid := range s.known {
+		if x, known := s.store.Explanation(uid, s.now); known {
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(a, b *store.Explanation) int {
+		return cmp.Or(a.Pod.Created.Compare(b.Pod.Created), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	return out
+}
+
 // tries prints the pods that were let through, in the order of their sort keys.
 func (s *script) tries() string {
-	pods := s.store.model.SortedPods()
-	key := func(p *model.Pod) Key {
-		k, _ := s.store.Key(p.UID)
+	pods := s.explained()
+	key := func(x *store.Explanation) store.Key {
+		k, _ := s.store.Key(x.Pod.UID)
 		return k
 	}
-	slices.SortFunc(pods, func(a, b *model.Pod) int {
+	slices.SortFunc(pods, func(a, b *store.Explanation) int {
 		return cmp.Or(cmp.Compare(key(b).Rank, key(a).Rank), cmp.Compare(key(a).Time, key(b).Time), cmp.Compare(key(a).Seq, key(b).Seq))
 	})
 	var b strings.Builder
-	for _, p := range pods {
-		if p.State.HasSlot() {
-			fmt.Fprintf(&b, "%s rank %d\n", p.Name, key(p).Rank)
+	for _, x := range pods {
+		if x.State == state.Admitted.String() || x.State == state.Scheduling.String() {
+			fmt.Fprintf(&b, "%s rank %d\n", x.Pod.Name, key(x).Rank)
 		}
 	}
 	return b.String()
@@ -678,7 +697,7 @@ func (s *script) tries() string {
 
 func (s *script) demand() string {
 	var b strings.Builder
-	for _, p := range s.store.model.SortedPods() {
+	for _, p := range s.store.Model().SortedPods() {
 		switch {
 		case p.WithinQuota():
 			fmt.Fprintf(&b, "%s wanted\n", p.Name)
@@ -692,8 +711,10 @@ func (s *script) demand() string {
 func (s *script) limits() string {
 	var lines []string
 	owners := map[queues.Owner]bool{}
-	for _, a := range s.store.model.Apps.All() {
-		owners[queues.Owner{User: a.Owner.User}], owners[queues.Owner{Group: a.Owner.Group}] = true, true
+	for _, x := range s.explained() {
+		if a := x.App; a != nil {
+			owners[queues.Owner{User: a.User}], owners[queues.Owner{Group: a.Group}] = true, true
+		}
 	}
 	for q := range s.store.Snapshot().All() {
 		for o := range owners {
