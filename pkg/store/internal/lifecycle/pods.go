@@ -106,7 +106,9 @@ func (x *Lifecycle) add(event *objects.Pod, now time.Time) {
 	x.m.History.Tally(p)
 	x.m.History.Changed(p)
 	x.holds.Inherit(p, now)
-	p.Report = x.m.History.Reports.Expect(p.UID, p.Told, now)
+	if p.Node == "" || p.Told != "" {
+		p.Report = x.m.History.Reports.Expect(p.UID, p.Told, now)
+	}
 	x.states.JoinGroup(p)
 	x.updateGang(p, now)
 	if x.m.Started {
