@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,7 @@ type fakeLock struct {
 	fail     atomic.Pointer[error] // every call fails with it
 	delay    time.Duration         // every write arrives at once, but answers late
 	observed func()                // called at the start of each write
+	looked   func()                // called at the start of each read
 }
 
 func newLock(api *fake.Clientset, identity string) *fakeLock {
@@ -45,6 +47,9 @@ func newLock(api *fake.Clientset, identity string) *fakeLock {
 func (l *fakeLock) set(fail error) { l.fail.Store(&fail) }
 
 func (l *fakeLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if l.looked != nil {
+		l.looked()
+	}
 	if fail := l.fail.Load(); fail != nil && *fail != nil {
 		return nil, nil, *fail
 	}
@@ -235,42 +240,75 @@ func TestMomentBeforeNeedsBothClocks(t *testing.T) {
 }
 
 // Two real electors on one lease. At no time do both gates say yes, though the first cannot reach the
-// API server and does not know that it lost; and the second takes over.
+// API server any more and does not know that it lost. The second takes the lease with its first look
+// after the lease has run out, counted from when it saw the last renewal.
 func TestTwoElectors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := fake.NewClientset()
-		gates := map[string]*Gate{"a": NewGate(), "b": NewGate()}
-		locks := map[string]*fakeLock{}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		for _, id := range []string{"a", "b"} {
-			locks[id] = newLock(shared, id)
-			elector := newElector(t, Watch(locks[id], gates[id], renewDeadline))
-			running.Go(func() { elector.Run(ctx) })
-			synctest.Wait() // a is first
-		}
-		want(t, gates["a"], true, "a is first")
+	for range 8 { // the times of the looks are random
+		synctest.Test(t, twoElectors)
+	}
+}
 
-		locks["a"].set(errors.New("no route to host"))
-		held := map[string]int{}
-		for range 600 {
-			time.Sleep(100 * time.Millisecond)
-			if gates["a"].Leading() && gates["b"].Leading() {
-				t.Fatal("both lead")
-			}
-			for id, gate := range gates {
-				if gate.Leading() {
-					held[id]++
-				}
+func twoElectors(t *testing.T) {
+	shared := fake.NewClientset()
+	a, b := newLock(shared, "a"), newLock(shared, "b")
+	var renewed, took time.Time // by a, while it reached the API server; by b
+	var looks []time.Time       // of b, until it took the lease
+	a.observed = func() {
+		if a.fail.Load() == nil {
+			renewed = time.Now()
+		}
+	}
+	b.looked = func() {
+		if took.IsZero() {
+			looks = append(looks, time.Now())
+		}
+	}
+	b.observed = func() {
+		if took.IsZero() {
+			took = time.Now()
+		}
+	}
+	gates := map[string]*Gate{"a": NewGate(), "b": NewGate()}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for _, lock := range []*fakeLock{a, b} {
+		elector := newElector(t, Watch(lock, gates[lock.Identity()], renewDeadline))
+		running.Go(func() { elector.Run(ctx) })
+		synctest.Wait() // a is first
+	}
+	want(t, gates["a"], true, "a is first")
+
+	held := map[string]int{}
+	for i := range 900 {
+		if i == 305 { // between two renewals
+			a.set(errors.New("no route to host"))
+		}
+		time.Sleep(100 * time.Millisecond)
+		if gates["a"].Leading() && gates["b"].Leading() {
+			t.Fatal("both lead")
+		}
+		for id, gate := range gates {
+			if gate.Leading() {
+				held[id]++
 			}
 		}
-		expect.That(t, held["a"] != 0 && held["b"] != 0, "leading samples %v, want both to have led", held)
-		want(t, gates["b"], true, "after a minute")
+	}
+	expect.That(t, held["a"] != 0 && held["b"] != 0, "leading samples %v, want both to have led", held)
+	want(t, gates["b"], true, "a minute after a was cut off")
 
-		cancel()
-		running.Wait()
-		want(t, gates["b"], false, "after b released the lease")
-	})
+	cancel()
+	running.Wait()
+	want(t, gates["b"], false, "after b released the lease")
+	looks = slices.DeleteFunc(looks, func(at time.Time) bool { return at.Before(renewed) })
+	ended := looks[0].Add(leaseDuration)
+	before := looks[len(looks)-2]
+	expect.That(t, before.Before(ended) && !took.Before(ended),
+		"b took the lease at %v, want it with its first look from %v on: %v", took, ended, looks)
+	// Upstream stretches each retry period by up to 1.2 times its length.
+	const looksWithin = retryPeriod * 22 / 10
+	after := took.Sub(renewed)
+	expect.That(t, after <= looksWithin+leaseDuration+looksWithin,
+		"b took the lease %v after the last renewal", after)
 }
 
 // newElector returns an elector with upstream's timing.

@@ -48,9 +48,9 @@ func (d deed) String() string { return fmt.Sprintf("%s %s: %d", d.method, d.path
 
 func (d deed) succeeded() bool { return d.status < http.StatusMultipleChoices }
 
-func (d deed) isOfLease() bool { return strings.HasPrefix(d.path, "/apis/coordination.k8s.io/") }
-
-func (d deed) leases() bool { return d.method != http.MethodGet && d.isOfLease() }
+func (d deed) leases() bool {
+	return d.method != http.MethodGet && strings.HasPrefix(d.path, "/apis/coordination.k8s.io/")
+}
 
 // takesLease tells whether it took the lease, or renewed it.
 func (d deed) takesLease() bool { return d.leases() && d.succeeded() }
