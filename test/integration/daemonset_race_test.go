@@ -3,8 +3,8 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -83,24 +83,13 @@ func (r *race) racer() []podOption {
 }
 
 func (r *race) onAll(what string, options ...podOption) error {
-	return r.each(func(i int) error { return r.on(i, what, options...) })
+	return each(r.nodes, func(node string) error { return r.on(node, what, options...) })
 }
 
-func (r *race) on(i int, what string, options ...podOption) error {
-	p := r.pod(fmt.Sprintf("%s-%d", r.group(what), i), r.group(what), append(options, onNode(r.nodes[i]))...)
+func (r *race) on(node, what string, options ...podOption) error {
+	p := r.pod(r.group(what)+"-"+node, r.group(what), append(options, onNode(node))...)
 	_, err := suite.client.CoreV1().Pods(p.Namespace).Create(r.Context(), p, metav1.CreateOptions{})
 	return err
-}
-
-// each calls a function for each node, in parallel.
-func (r *race) each(do func(i int) error) error {
-	errs := make([]error, raceNodes)
-	var all sync.WaitGroup
-	for i := range raceNodes {
-		all.Go(func() { errs[i] = do(i) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // awaitGoing waits until one victim of each node is gone and the other is leaving.
@@ -146,20 +135,20 @@ func (r *race) turnedAway(p *corev1.Pod) bool {
 // finish ends the last victim of each node, and creates the last racer.
 func (r *race) finish() {
 	now := int64(0)
-	end := func(i int) error {
-		return suite.client.CoreV1().Pods(r.ns).Delete(r.Context(), fmt.Sprintf("%s-%d", r.group("slow"), i), metav1.DeleteOptions{GracePeriodSeconds: &now})
+	end := func(node string) error {
+		return suite.client.CoreV1().Pods(r.ns).Delete(r.Context(), r.group("slow")+"-"+node, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	}
-	come := func(i int) error { return r.on(i, "third", r.racer()...) }
-	r.ok(r.each(func(i int) error {
-		switch (r.round + i) % 3 {
+	come := func(node string) error { return r.on(node, "third", r.racer()...) }
+	r.ok(each(r.nodes, func(node string) error {
+		switch (r.round + slices.Index(r.nodes, node)) % 3 {
 		case 0:
-			return errors.Join(come(i), end(i))
+			return errors.Join(come(node), end(node))
 		case 1:
-			return errors.Join(end(i), come(i))
+			return errors.Join(end(node), come(node))
 		}
 		came := make(chan error, 1)
-		go func() { came <- come(i) }()
-		return errors.Join(end(i), <-came)
+		go func() { came <- come(node) }()
+		return errors.Join(end(node), <-came)
 	}))
 }
 
