@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,9 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // markPaddock is the label of the pods of an installation.
@@ -141,35 +138,6 @@ func TestRequireUser(t *testing.T) {
 	_, err := on.mirrorPod()
 	on.expectAnswer("a mirror pod", err, "")
 	on.checkTypes("paddock-require-user")
-}
-
-// TestLimitsWithPolicies shows the purpose of the policies: a pod must name its user, as
-// TestAccountsThatMaySetTheUser and TestRequireUser have it, and one that does counts for the
-// limit of a group. So no user escapes that limit.
-func TestLimitsWithPolicies(t *testing.T) {
-	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), installed(t, "admission-require-user.yaml")))
-	e := setup(t, `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    limits:
-    - {limit: everybody together, groups: ["system:authenticated"], maxresources: {vcore: 1}}
-    queues:
-    - name: team
-`)
-	p := policed{t, e.ns}
-	p.annotate("yunikorn.apache.org/namespace.enableYuniKorn", "true")
-	p.allow("bob", "admin")
-	p.awaitValidation("bob")
-	p.awaitPolicies("must say whose they are", func() error { return p.make("bob", "Pod", nil) })
-	for i := range 2 {
-		pod := e.pod(fmt.Sprintf("of-bob-%d", i), "of-bob", inQueue("root.team"))
-		pod.Annotations[placement.KeyUserInfo] = bobInfo
-		expect.Get(p.as("bob").CoreV1().Pods(e.ns).Create(t.Context(), pod, metav1.CreateOptions{}))(e)
-	}
-	e.expect("of-bob", 1, 1, reasons.OverGroupLimit)
 }
 
 // TestNamespaceQueue is a namespace bound to one queue: a table of the pods that the API
