@@ -160,23 +160,7 @@ func (e *env) namespace(name string, annotations map[string]string) {
 
 func (e *env) configure(queues string) {
 	e.Helper()
-	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{document: queues}})
-}
-
-// belowRoot is a configuration with these queues, a list as YAML has it between brackets.
-func belowRoot(queues string) string {
-	return `partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [` + queues + `]}]}]`
-}
-
-// owedQueues is queue owed with a guarantee of so many cores, which preempts after a delay, and
-// queue borrows.
-func owedQueues(cores int, delay time.Duration) string {
-	return belowRoot(fmt.Sprintf(`{name: owed, resources: {guaranteed: {vcore: %d}}, properties: {preemption.delay: %v}},
- {name: borrows, properties: {preemption.delay: %[2]v}}`, cores, delay))
-}
-
-func (e *env) putConfigMap(m *corev1.ConfigMap) {
-	e.Helper()
+	m := &corev1.ConfigMap{Data: map[string]string{document: queues}}
 	m.Name, m.Namespace = config.QueuesConfigMap, e.configNamespace()
 	maps := suite.client.CoreV1().ConfigMaps(m.Namespace)
 	_, err := maps.Update(e.Context(), m, metav1.UpdateOptions{})
@@ -184,6 +168,26 @@ func (e *env) putConfigMap(m *corev1.ConfigMap) {
 		_, err = maps.Create(e.Context(), m, metav1.CreateOptions{})
 	}
 	e.ok(err)
+}
+
+// reloadSuccess is the metric on which an administrator alerts.
+const reloadSuccess = "paddock_config_last_reload_success"
+
+// belowRoot is a configuration with these queues, a list as YAML has it between brackets.
+func belowRoot(queues string) string {
+	return `partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [` + queues + `]}]}]`
+}
+
+// oneLeaf is a configuration with leaf root.a of a max of so many cores.
+func oneLeaf(most string) string {
+	return belowRoot("{name: a, resources: {max: {vcore: " + most + "}}}")
+}
+
+// owedQueues is queue owed with a guarantee of so many cores, which preempts after a delay, and
+// queue borrows.
+func owedQueues(cores int, delay time.Duration) string {
+	return belowRoot(fmt.Sprintf(`{name: owed, resources: {guaranteed: {vcore: %d}}, properties: {preemption.delay: %v}},
+ {name: borrows, properties: {preemption.delay: %[2]v}}`, cores, delay))
 }
 
 // writeSchedulerConfig takes the shipped configuration and changes only what differs between tests.

@@ -269,13 +269,17 @@ func (e *env) lifeOfVolume() {
 	e.expect("volume", 1, 0, "")
 }
 
-// lifeOfConfiguration: a change, and a mistake, which is reported on the ConfigMap.
+// lifeOfConfiguration: a change, and a mistake, which an event of the ConfigMap, the metric, the page
+// and the health check report.
 func (e *env) lifeOfConfiguration() {
 	e.configure(strings.Replace(installLife, "max: {vcore: 1}", "max: {vcore: 2}", 1))
 	e.expect("capped", 2, 0, "")
 	e.configure("partitions: none")
 	configMap := expect.Get(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{}))(e)
-	e.awaitEvent(configMap, string(reasons.ConfigurationInvalid))
+	e.awaitEvent(configMap, string(reasons.ConfigurationInvalid), "the configuration before stays in force: ")
+	e.awaitMetric(reloadSuccess, "0")
+	e.awaitText("/configuration", "must be a list")
+	e.awaitText("/ws/v1/scheduler/healthcheck", "must be a list")
 	e.configure(installLife)
 	e.awaitMetric(reloadSuccess, "1")
 }
