@@ -163,7 +163,7 @@ func (e *Executor) reconcile(ctx context.Context, uid types.UID) error {
 // or not wanted any more.
 func (e *Executor) step(ctx context.Context, a *asker, want wants) error {
 	switch p := a.plan; {
-	case p != nil && (p.work != want.deletion || p.over):
+	case p != nil && (p.work != want.deletion || p.at == planOver):
 		return e.endPlan(ctx, a, want)
 	case p != nil:
 		return e.advance(ctx, a)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/apianswer"
+	"github.com/paddock-scheduler/paddock/pkg/internal/transitions"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -30,11 +31,37 @@ type plan struct {
 	chosen int             // number of victims of the claim, gone or not
 	left   []*victim       // those of going that are not deleted yet
 	began  time.Time
-	late   bool    // a mark could not be written since the store judged it
-	over   bool    // it is given up, or the store judged it again: it is not lawful, or has other victims
+	at     stage
 	why    error   // why the plan is given up; nil where the store refused it
 	told   *victim // the victim that the last event named; see tellStuck
 }
+
+// stage is how far a plan has come since the store judged it.
+//
+//	late: a mark could not be written
+//	    from judged
+//	judged: it is judged again, or a victim was deleted before
+//	    from late
+//	over: it is given up, or is judged again and is not lawful or has other victims
+//	    from judged, late
+type stage uint8
+
+const (
+	planJudged stage = iota
+	planLate
+	planOver
+)
+
+func (s stage) String() string { return [...]string{"judged", "late", "over"}[s] }
+
+var ofPlan = transitions.Table[stage]{
+	{From: []stage{planJudged}, To: planLate, When: "a mark could not be written"},
+	{From: []stage{planLate}, To: planJudged, When: "it is judged again, or a victim was deleted before"},
+	{From: []stage{planJudged, planLate}, To: planOver, When: "it is given up, or is judged again and is not lawful or has other victims"},
+}
+
+// to moves the plan on, as the table allows.
+func (p *plan) to(next stage) { ofPlan.Move(&p.at, next) }
 
 func newPlan(w *output.Work, going []output.Victim, now time.Time) *plan {
 	p := &plan{work: w, going: going, chosen: max(len(w.Hold.Claim().Victims), len(going)), began: now}
@@ -52,12 +79,12 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 	toMark := slices.DeleteFunc(slices.Clone(p.left), (*victim).isReady)
 	switch {
 	case !p.try(toMark, func(v *victim) error { return e.makeReady(ctx, a, v) }):
-		p.late = true
-	case p.late && len(p.left) == len(p.going) && !e.isSuperseded(a) && !e.isLawful(ctx, a):
-		p.over = true
+		p.to(planLate)
+	case p.at == planLate && len(p.left) == len(p.going) && !e.isSuperseded(a) && !e.isLawful(ctx, a):
+		p.to(planOver)
 		return nil
 	default:
-		p.late = false
+		p.to(planJudged)
 		p.try(p.toTry(), func(v *victim) error {
 			err := e.evict(ctx, a, v)
 			if err == nil || errors.Is(err, errGone) {
@@ -82,7 +109,7 @@ func (e *Executor) advance(ctx context.Context, a *asker) error {
 		e.tellStuck(p)
 		return cmp.Or(p.stuckVictim().err, errHalted)
 	}
-	p.over = true
+	p.to(planOver)
 	return nil
 }
 

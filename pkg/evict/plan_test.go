@@ -457,7 +457,10 @@ func TestHoldsThatEnd(t *testing.T) {
 	})
 }
 
-// TestCommentDrawsTheTable: the comment of the progress of a victim shows its table.
-func TestCommentDrawsTheTable(t *testing.T) {
-	expect.Says(t, string(expect.Get(os.ReadFile("victim.go"))(t)), "//\n"+ofVictim.String()+"type ")
+// TestCommentsDrawTheTables: the comments of the progress of a victim and of the stage of a
+// plan show their tables.
+func TestCommentsDrawTheTables(t *testing.T) {
+	for file, want := range map[string]string{"victim.go": ofVictim.String(), "plan.go": ofPlan.String()} {
+		expect.Says(t, string(expect.Get(os.ReadFile(file))(t)), "//\n"+want+"type ")
+	}
 }
