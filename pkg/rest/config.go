@@ -35,10 +35,12 @@ func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(asYAML)
 }
 
-// body reads a request body of at most so many bytes. If it returns false, it has already
-// written the error.
+// body reads a request body of at most so many bytes, which does not count as making an
+// answer. If it returns false, it has already written the error.
 func body(w http.ResponseWriter, r *http.Request, title, thing string, most int64) ([]byte, bool) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var text []byte
+	var err error
+	away(r.Context(), func() { text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most)) })
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		documents.Refuse(w, http.StatusRequestEntityTooLarge, title+" too large", fmt.Sprintf("a %s has at most %d bytes", thing, most))
@@ -62,16 +64,12 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if !takeTurn(r.Context(), s.validations) {
+	var spec *config.Spec
+	var err error
+	if !inTurn(r.Context(), s.validations, func() { spec, err = config.Parse(document) }) {
 		documents.Busy(w, "Too many requests", others)
 		return
 	}
-	var spec *config.Spec
-	var err error
-	away(r.Context(), func() {
-		defer s.validations.Release(1)
-		spec, err = config.Parse(document)
-	})
 	if err != nil {
 		documents.Answer(w, documents.Validation{Reason: err.Error()})
 		return

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"time"
 
@@ -36,8 +35,7 @@ func (f inFlight) wrap(handler http.Handler) http.Handler {
 			return
 		}
 		defer f.leave()
-		r = r.Clone(context.WithValue(r.Context(), inFlightKey{}, f))
-		r.Body = &absentReader{ReadCloser: r.Body, inFlight: f}
+		r = r.WithContext(context.WithValue(r.Context(), inFlightKey{}, f))
 		handler.ServeHTTP(&absentWriter{ResponseWriter: w, inFlight: f}, r)
 	})
 }
@@ -67,9 +65,15 @@ func acquire(ctx context.Context, s *semaphore.Weighted) bool {
 	return s.Acquire(ctx, 1) == nil
 }
 
-// takeTurn waits for a turn without counting as an answer meanwhile.
-func takeTurn(ctx context.Context, s *semaphore.Weighted) (ok bool) {
-	away(ctx, func() { ok = acquire(ctx, s) })
+// inTurn does some work once it is its turn, and does not count as an answer meanwhile. It
+// returns false if the turn did not come.
+func inTurn(ctx context.Context, s *semaphore.Weighted, work func()) (ok bool) {
+	away(ctx, func() {
+		if ok = acquire(ctx, s); ok {
+			defer s.Release(1)
+			work()
+		}
+	})
 	return ok
 }
 
@@ -86,17 +90,6 @@ func (w *absentWriter) Write(b []byte) (n int, err error) {
 
 // Unwrap serves http.ResponseController.
 func (w *absentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// absentReader does not count while it reads from the network.
-type absentReader struct {
-	io.ReadCloser
-	inFlight inFlight
-}
-
-func (r *absentReader) Read(b []byte) (n int, err error) {
-	r.inFlight.away(func() { n, err = r.ReadCloser.Read(b) })
-	return n, err
-}
 
 // compressed compresses answers for clients that accept gzip. There is no other coding,
 // although browsers prefer others.

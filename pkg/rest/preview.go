@@ -27,13 +27,12 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if !takeTurn(r.Context(), s.previews) {
+	var answered *documents.Preview
+	var err error
+	if !inTurn(r.Context(), s.previews, func() { answered, err = lookAhead(r.Context(), previewer, manifest) }) {
 		documents.Busy(w, "Too many requests", "other previews are being made; try again in a moment")
 		return
 	}
-	var answered *documents.Preview
-	var err error
-	away(r.Context(), func() { answered, err = s.lookAhead(r.Context(), previewer, manifest) })
 	switch bad, ok := errors.AsType[*documents.ManifestError](err); {
 	case ok:
 		documents.Refuse(w, http.StatusBadRequest, "No such pod can be looked at", bad.Text)
@@ -47,11 +46,9 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lookAhead makes a preview and gives the turn back, whatever happens: the filters are
-// not ours and may panic on an unusual pod. Then that pod has no preview and all others
-// still have one.
-func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte) (answered *documents.Preview, err error) {
-	defer s.previews.Release(1)
+// lookAhead makes a preview. The filters are not ours and may panic on an unusual pod. Then
+// that pod has no preview.
+func lookAhead(ctx context.Context, p Previewer, manifest []byte) (answered *documents.Preview, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			answered, err = nil, fmt.Errorf("a filter of the profile panicked on this pod: %v; please report it with the manifest", broken)
