@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -23,8 +21,6 @@ const bite = 256
 type Source interface {
 	TakeChanges(limit int) output.Changes
 	Whys(uids []types.UID) []reasons.Reason
-	Snapshot() *queues.Snapshot
-	Spec() *config.Spec
 }
 
 // Inventory follows a source. Make one with New.
@@ -261,9 +257,3 @@ func nodeOf(r *output.NodeRecord, pods []*Pod) *Node {
 	}
 	return out
 }
-
-// Spec returns the configuration as it is now; the lock of the store is held for a moment.
-func (i *Inventory) Spec() *config.Spec { return i.source.Spec() }
-
-// Queues returns the queues as they are now. It takes no lock.
-func (i *Inventory) Queues() *queues.Snapshot { return i.source.Snapshot() }

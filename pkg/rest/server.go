@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/record"
@@ -146,7 +147,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	server := s.limits.server(s.hosts.wrap(s.Handler()))
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go s.health.run(ctx)
-	go s.sample(ctx)
+	go loop.Every(ctx, s.options.Clock, documents.SampleInterval, s.sample)
 	go s.options.Events.Run(ctx, s.options.Clock, logger)
 	address := listener.Addr().String()
 	logger.Info("REST is served", "address", address,
@@ -160,25 +161,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	}
 }
 
-// sample counts for the history and updates the view, each minute, and renders the
-// configuration within a second of a change, so that no request has to do all of that.
-func (s *Server) sample(ctx context.Context) {
-	minutes, looks := s.options.Clock.NewTicker(documents.SampleInterval), s.options.Clock.NewTicker(documents.SpecInterval)
-	defer minutes.Stop()
-	defer looks.Stop()
-	for {
-		if spec := s.options.Inventory.Spec(); spec != nil {
-			_, _, _ = s.documents.Of(spec)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-looks.C():
-		case now := <-minutes.C():
-			s.history.Count(s.options.Inventory.Queues(), now)
-			s.options.Inventory.View()
-		}
-	}
+// sample counts for the history.
+func (s *Server) sample() {
+	s.history.Count(s.options.Inventory.View().Queues, s.options.Clock.Now())
 }
 
 // ofPartition refuses requests for a partition that is not there.

@@ -12,8 +12,6 @@ import (
 const (
 	// SampleInterval is the time between two samples of the history.
 	SampleInterval = time.Minute
-	// SpecInterval is the time between two looks for another configuration.
-	SpecInterval = time.Second
 	// samplesKept is how many counts are remembered: a day.
 	samplesKept = 24 * 60
 )
