@@ -111,7 +111,7 @@ soak: ## The same, other histories every time, until one fails or it is stopped;
 	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED)) $(if $(BY),-by $(BY))
 
 # Packages that have locks; the store has one, and calls nothing under it.
-LOCKING := $(addprefix ./pkg/,audit eventlog evict informer inventory leader metrics plugins/preemption app record rest)
+LOCKING := $(addprefix ./pkg/,audit eventlog evict informer inventory metrics plugins/preemption app record rest)
 
 .PHONY: lockorder
 lockorder: ## Tests of packages and simulation with locks that watch in which order they are taken: STEPS=, FIRST= choose.

@@ -2,22 +2,22 @@ package leader
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 )
 
 // Gate says whether this process may act on the cluster. Make one with NewGate (closed) or
-// Always (open for good). All methods may be called from any goroutine.
+// Always (open for good). Any goroutine may ask. One at a time opens and closes it: either the
+// elector does, which makes one call after the other, or Open does, without an elector.
 type Gate struct {
 	born time.Time // what the moments of this gate count from
 
 	// until is the end of validity; nil means closed, forever open without end.
 	until atomic.Pointer[moment]
 
-	mu  locks.Mutex   // guards writes to until, and closing led
-	led chan struct{} // closed when the gate opens for the first time
+	opened sync.Once
+	led    chan struct{} // closed when the gate opens for the first time
 }
 
 // forever is the end of validity of a gate that is open for good.
@@ -38,20 +38,12 @@ func Always() *Gate {
 }
 
 // Open opens the gate for good: there is no leader election.
-func (g *Gate) Open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.open(forever)
-}
+func (g *Gate) Open() { g.open(forever) }
 
-// open opens the gate until a moment. The caller holds the lock.
+// open opens the gate until a moment.
 func (g *Gate) open(until *moment) {
 	g.until.Store(until)
-	select {
-	case <-g.led:
-	default:
-		close(g.led)
-	}
+	g.opened.Do(func() { close(g.led) })
 }
 
 // Leading returns whether this process holds the lease now. It takes no lock and
@@ -85,8 +77,6 @@ func (g *Gate) Wait(ctx context.Context) error {
 // extend opens the gate until the given moment, or does nothing if that has
 // passed. A gate that is open for good stays so.
 func (g *Gate) extend(until moment) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if g.until.Load() != forever && g.now().before(until) {
 		g.open(&until)
 	}
@@ -94,8 +84,6 @@ func (g *Gate) extend(until moment) {
 
 // close closes the gate at once. A gate that is open for good stays so.
 func (g *Gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if g.until.Load() != forever {
 		g.until.Store(nil)
 	}
