@@ -12,7 +12,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -69,9 +68,8 @@ type Drift struct {
 	// Count counts a difference that was found; nil for no count.
 	Count func(kind Kind)
 
-	mu     locks.Mutex // guards the rest
-	known  map[name]difference
-	spared map[types.UID]*corev1.Pod // pods that the last look at all found unneeded in the store; immutable
+	mu    locks.Mutex // guards known
+	known map[name]difference
 }
 
 // name is something that may differ.

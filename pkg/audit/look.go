@@ -62,9 +62,6 @@ func (l *look) pods() {
 	for _, p := range l.drift.Inventory.Pods() {
 		known[p.UID] = p
 	}
-	l.drift.mu.Lock()
-	before, spared := l.drift.spared, map[types.UID]*corev1.Pod{}
-	l.drift.mu.Unlock()
 	for _, pod := range l.drift.Truth.Pods() {
 		p := known[pod.UID]
 		delete(known, pod.UID)
@@ -74,14 +71,9 @@ func (l *look) pods() {
 			if !p.Agrees(pod) && l.sameAs(p.PodRecord, pod) {
 				p.Agree(pod)
 			}
-		case before[pod.UID] == pod || l.sameAs(nil, pod):
-			spared[pod.UID] = pod
+		case !informer.Ended(pod): // of one that has ended the store needs nothing
+			l.sameAs(nil, pod)
 		}
-	}
-	if l.only == nil {
-		l.drift.mu.Lock()
-		l.drift.spared = spared
-		l.drift.mu.Unlock()
 	}
 	for uid, p := range known {
 		if l.wanted(Pod, string(uid)) {
