@@ -43,12 +43,11 @@ func New(source Source) *Inventory {
 	return &Inventory{
 		source: source, pods: map[types.UID]*Pod{},
 		apps: parts[uint64, output.AppRecord, Application]{
-			by: map[uint64]*part[output.AppRecord, Application]{}, place: inApp, make: applicationOf,
-			key: func(a *Application) uint64 { return a.Serial }, compare: firstSubmitted,
+			by: map[uint64]*part[output.AppRecord, Application]{}, place: inApp, make: applicationOf, compare: firstSubmitted,
 		},
 		nodes: parts[string, output.NodeRecord, Node]{
 			by: map[string]*part[output.NodeRecord, Node]{}, place: inNode, make: nodeOf,
-			key: func(n *Node) string { return n.Name }, compare: func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) },
+			compare: func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) },
 		},
 		unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
 	}
@@ -198,7 +197,7 @@ func (i *Inventory) dropNode(name string) {
 func (i *Inventory) same(rest *output.Rest) bool {
 	was := &i.view.Rest
 	return i.apps.same() && i.nodes.same() && !i.staleUnplaced && !i.stalePreempted &&
-		i.view.Generation > 0 && rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
+		rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
 		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
 }
 
@@ -208,7 +207,7 @@ func (i *Inventory) refresh(rest *output.Rest) {
 		return
 	}
 	v := *i.view
-	v.Rest, v.Generation = *rest, v.Generation+1
+	v.Rest = *rest
 	v.Applications, v.Nodes = i.apps.refresh(v.Applications), i.nodes.refresh(v.Nodes)
 	if i.staleUnplaced {
 		v.Unplaced = slices.SortedFunc(maps.Values(i.unplaced), oldestFirst)

@@ -1,17 +1,20 @@
 package inventory
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // parts are all applications or all nodes, by key. R is the store's record of one, M is its
 // form in views.
 type parts[K comparable, R, M any] struct {
-	by    map[K]*part[R, M]
-	stale []*part[R, M]
+	by     map[K]*part[R, M]
+	stale  []*part[R, M]
+	listed []*part[R, M] // those of the last list, in its order
 	// moved is true if members of the list came or went, or if their order changed.
 	moved   bool
 	place   func(*Pod) *int32
 	make    func(*R, []*Pod) *M
-	key     func(*M) K
 	compare func(a, b *M) int
 }
 
@@ -52,18 +55,13 @@ func (p *parts[K, R, M]) refresh(before []*M) []*M {
 			x.made = p.make(x.record, slices.SortedFunc(slices.Values(x.pods.list), oldestFirst))
 		}
 	}
-	out := make([]*M, 0, len(p.by))
 	if p.moved {
-		for _, x := range p.by {
-			if x.record != nil {
-				out = append(out, x.made)
-			}
-		}
-		slices.SortFunc(out, p.compare)
-	} else {
-		for _, m := range before {
-			out = append(out, p.by[p.key(m)].made)
-		}
+		p.listed = slices.DeleteFunc(slices.Collect(maps.Values(p.by)), func(x *part[R, M]) bool { return x.record == nil })
+		slices.SortFunc(p.listed, func(a, b *part[R, M]) int { return p.compare(a.made, b.made) })
+	}
+	out := make([]*M, 0, len(p.listed))
+	for _, x := range p.listed {
+		out = append(out, x.made)
 	}
 	p.stale, p.moved = nil, false
 	return out

@@ -74,9 +74,6 @@ func (n *Node) tenth(resource string) int {
 // View is everything at one moment. Immutable.
 type View struct {
 	output.Rest
-	// Generation grows with every change. Two views of one inventory with the same
-	// generation have the same content.
-	Generation uint64
 	// Applications are those with a queue and with pods; the first submitted first, then by
 	// namespace, ID and queue.
 	Applications []*Application
@@ -168,7 +165,7 @@ func (v *View) Node(name string) *Node {
 	return v.Nodes[at]
 }
 
-// Containers is the number of pods of queues on known nodes.
+// Containers is the number of pods of queues that have a node.
 func (v *View) Containers() int {
 	total := 0
 	for _, a := range v.Applications {
