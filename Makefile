@@ -21,7 +21,7 @@ COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # The day of the commit, so that the same source gives the same bytes.
 DATE ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%d 2>/dev/null || echo unknown)
 STAMP := k8s.io/component-base/version
-# What REST says of the build, at /ws/v1/clusters.
+# What REST says of the build, at /ws/v1/clusters, and --version.
 REST := github.com/paddock-scheduler/paddock/pkg/rest/documents
 export PADDOCK_LDFLAGS := \
 	-X $(STAMP).gitVersion=$(KUBE_VERSION) \
@@ -30,8 +30,7 @@ export PADDOCK_LDFLAGS := \
 	-X $(STAMP).gitCommit=$(COMMIT) \
 	-X $(REST).BuildVersion=$(VERSION) \
 	-X $(REST).BuildCommit=$(COMMIT) \
-	-X $(REST).BuildDate=$(DATE) \
-	-X main.version=$(VERSION)
+	-X $(REST).BuildDate=$(DATE)
 
 INTEGRATION := ./test/integration/...
 # Expanded when used: it asks the go command.

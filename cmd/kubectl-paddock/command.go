@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // The exit codes.
@@ -71,7 +74,7 @@ func newCommand(s streams) *cobra.Command {
 		Use:               "kubectl-paddock",
 		Short:             "Show queues; check and compare their configuration",
 		Long:              long,
-		Version:           version,
+		Version:           cmp.Or(documents.BuildVersion, "unknown"),
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl paddock"},
 		SilenceErrors:     true,
 		SilenceUsage:      true,

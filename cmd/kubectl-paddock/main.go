@@ -9,9 +9,6 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // logins that kubeconfigs name
 )
 
-// version is set by the build.
-var version = "unknown"
-
 func main() {
 	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }

@@ -1,23 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// version is the version of this project. The build sets it; it is not to be
-// confused with the version of Kubernetes that the binary is built from, which
-// decides about feature gates and is stamped into component-base.
-var version = "unknown"
-
-// printVersion prints our version if --version was given. Upstream's flag then
-// prints that of Kubernetes and ends the process.
+// printVersion prints our version if --version was given. Upstream's flag then prints that
+// of Kubernetes, which decides about feature gates, and ends the process.
 func printVersion(out io.Writer, flags *pflag.FlagSet) error {
 	switch flag := flags.Lookup("version"); flag.Value.String() {
 	case "true", "raw":
-		_, err := fmt.Fprintf(out, "Paddock %s\n", version)
+		_, err := fmt.Fprintf(out, "Paddock %s\n", cmp.Or(documents.BuildVersion, "unknown"))
 		return err
 	}
 	return nil
