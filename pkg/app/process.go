@@ -151,10 +151,10 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	decided := record.New(s.Follow(output.Decisions))
 	books := inventory.New(s)
-	audited := p.audit(s, watcher, books, decided, logger)
+	drift, checks := p.audit(s, watcher, books, logger)
 	if err := serveREST(ctx, args, h, s, p.restOptions(h, rest.Options{
 		Inventory: books, Record: decided, Explainer: s,
-		Configuration: follower.configuration, Checks: append(audited.checks(), follower.check()),
+		Configuration: follower.configuration, Checks: append(checks, follower.check()),
 	}), logger); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.applyPreemption() // what plugins set before there was a store
 	p.applyPodGroups()
 	go decided.Run(ctx)
-	go audited.drift.Run(ctx)
+	go drift.Run(ctx)
 	go source.Run(ctx)
 	go watcher.Run(ctx)
 	go loop.Every(ctx, p.Clock, announceEvery, announcer.look)
@@ -267,6 +267,7 @@ func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decide
 	metrics.Register()
 	metrics.Follow(s, shown)
 	decided.Follow(metrics.NewDecisions().Count)
+	decided.Missing(metrics.StepsLost)
 	guarantees := &metrics.Guarantees{Source: s, Leading: p.Leader.Leading, Clock: p.Clock}
 	go guarantees.Run(ctx)
 }
