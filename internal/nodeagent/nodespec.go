@@ -11,28 +11,23 @@ import (
 )
 
 // NodeSpec describes simulated nodes of one kind. The zero value means 8 cores, 32 GiB of
-// memory, 200 GiB of ephemeral storage, 110 pods, 3 zones.
+// memory, 110 pods. All nodes have 200 GiB of ephemeral storage and are spread over 3 zones.
 type NodeSpec struct {
 	// NamePrefix starts the node names; names are NamePrefix-0000 and so on. Empty means "node".
 	NamePrefix string
-	// CPU, Memory and EphemeralStorage are Kubernetes quantities ("8", "32Gi"). Empty means the default.
-	CPU, Memory, EphemeralStorage string
+	// CPU and Memory are Kubernetes quantities ("8", "32Gi"). Empty means the default.
+	CPU, Memory string
 	// Pods is the maximum number of pods; 0 means the default.
 	Pods int64
 	// Extended lists extended resources by name, as quantities ("4"). Empty means none.
 	Extended map[string]string
 	// Labels are added to the standard ones and win over them.
 	Labels map[string]string
-	// Taints are put on the node as they are.
-	Taints []corev1.Taint
-	// Zones is the number of zones z0, z1, ... the nodes are spread over by index; 0 means the default.
-	Zones int
 }
 
 func (s NodeSpec) withDefaults() NodeSpec {
-	s.NamePrefix, s.Pods, s.Zones = cmp.Or(s.NamePrefix, "node"), cmp.Or(s.Pods, 110), cmp.Or(s.Zones, 3)
+	s.NamePrefix, s.Pods = cmp.Or(s.NamePrefix, "node"), cmp.Or(s.Pods, 110)
 	s.CPU, s.Memory = cmp.Or(s.CPU, "8"), cmp.Or(s.Memory, "32Gi")
-	s.EphemeralStorage = cmp.Or(s.EphemeralStorage, "200Gi")
 	return s
 }
 
@@ -52,7 +47,7 @@ func (s NodeSpec) Node(index int) (*corev1.Node, error) {
 	name := s.Name(index)
 	labels := standardLabels(name)
 	labels[corev1.LabelTopologyRegion] = "r1"
-	labels[corev1.LabelTopologyZone] = fmt.Sprintf("z%d", index%s.Zones)
+	labels[corev1.LabelTopologyZone] = fmt.Sprintf("z%d", index%3)
 	labels[corev1.LabelInstanceTypeStable] = "simulated"
 	maps.Copy(labels, s.Labels)
 	labels[LabelNode] = LabelNodeValue
@@ -60,7 +55,6 @@ func (s NodeSpec) Node(index int) (*corev1.Node, error) {
 		// The ttl annotation is the one that the ttl controller would write; this saves
 		// one update per node.
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{"node.alpha.kubernetes.io/ttl": "0"}},
-		Spec:       corev1.NodeSpec{Taints: s.Taints},
 		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}, nil
 }
@@ -70,7 +64,7 @@ func (s NodeSpec) capacity() (corev1.ResourceList, error) {
 	texts := map[string]string{
 		string(corev1.ResourceCPU):              s.CPU,
 		string(corev1.ResourceMemory):           s.Memory,
-		string(corev1.ResourceEphemeralStorage): s.EphemeralStorage,
+		string(corev1.ResourceEphemeralStorage): "200Gi",
 	}
 	maps.Copy(texts, s.Extended)
 	for name, text := range texts {

@@ -14,13 +14,13 @@ import (
 )
 
 func TestNodeSpec(t *testing.T) {
-	node := expect.Get(NodeSpec{NamePrefix: "gpu", CPU: "16", Extended: map[string]string{"example.com/gpu": "4"}, Labels: map[string]string{"pool": "a"}, Zones: 2}.Node(5))(t)
+	node := expect.Get(NodeSpec{NamePrefix: "gpu", CPU: "16", Extended: map[string]string{"example.com/gpu": "4"}, Labels: map[string]string{"pool": "a"}}.Node(5))(t)
 	expect.Same(t, "name", "gpu-0005", node.Name)
 	for name, want := range map[corev1.ResourceName]string{"cpu": "16", "memory": "32Gi", "example.com/gpu": "4"} {
 		expect.Same(t, name.String(), want, node.Status.Allocatable.Name(name, "").String())
 	}
 	for key, want := range map[string]string{
-		corev1.LabelHostname: "gpu-0005", corev1.LabelTopologyZone: "z1", "pool": "a", LabelNode: LabelNodeValue,
+		corev1.LabelHostname: "gpu-0005", corev1.LabelTopologyZone: "z2", "pool": "a", LabelNode: LabelNodeValue,
 	} {
 		expect.Same(t, "label "+key, want, node.Labels[key])
 	}
