@@ -75,10 +75,10 @@ func (p *Pages) configurationPage(r *request) (any, string) {
 		InForce: c.Source != "", Source: visible(c.Source), Since: at(c.Since),
 		Failure: c.Failure, Queues: r.Queues.Len(),
 	}
-	spec := r.Spec
-	if spec == nil || !out.InForce {
+	if !out.InForce {
 		return out, ""
 	}
+	spec := r.Spec
 	out.Preemption, out.Checksum, out.BuiltIn = spec.PreemptionEnabled, spec.Checksum, spec.Document == ""
 	out.Warnings = shown(spec.Warnings)
 	all := strings.Split(strings.TrimSuffix(spec.Document, "\n"), "\n")

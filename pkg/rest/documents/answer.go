@@ -11,12 +11,7 @@ import (
 const defaultClusterID = "mycluster"
 
 // ClusterID is the name that the configuration gives the cluster.
-func ClusterID(v *inventory.View) string {
-	if v.Spec == nil {
-		return defaultClusterID
-	}
-	return cmp.Or(v.Spec.ClusterID, defaultClusterID)
-}
+func ClusterID(v *inventory.View) string { return cmp.Or(v.Spec.ClusterID, defaultClusterID) }
 
 // Problem is the body of an answer that is not what was asked for. Message is
 // the same for all problems of a kind; Description is about this one.

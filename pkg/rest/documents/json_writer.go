@@ -104,10 +104,7 @@ func (p *JSONWriter) text(s string) {
 // quote writes a string in quotes.
 func (p *JSONWriter) quote(s string) {
 	if !isPlain(s) {
-		text, err := json.Marshal(s)
-		if err != nil && p.err == nil {
-			p.err = err
-		}
+		text, _ := json.Marshal(s) // it never fails for a string
 		p.b = append(p.b, text...)
 		return
 	}
