@@ -135,8 +135,9 @@ func (f *follower) corrected(source string, changed bool) {
 		failure.Corrected = now
 		f.known.Failure = &failure
 	}
+	f.known.Source = source // another ConfigMap may have the same
 	if changed {
-		f.known.Source, f.known.Since = source, now
+		f.known.Since = now
 	}
 }
 

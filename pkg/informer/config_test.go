@@ -159,6 +159,26 @@ func TestConfigMapsAreFollowed(t *testing.T) {
 	expect.That(t, len(rest) == 0, "told without need: %q", rest)
 }
 
+// TestADocumentThatMoves from yunikorn-defaults to yunikorn-configs has another source, and is not
+// given up for the other one later, although it is the same.
+func TestADocumentThatMoves(t *testing.T) {
+	defaults := configMap(config.DefaultsConfigMap, queues(document("a")))
+	options := configMap(config.QueuesConfigMap, map[string]string{"log.level": "x"})
+	moved := configMap(config.QueuesConfigMap, queues(document("a")))
+	for _, before := range []*corev1.ConfigMap{options, {}} {
+		h := &told{}
+		c := expect.Get(NewConfigMaps(fake.NewClientset(), "yk", h, klog.Background()))(t)
+		for _, configs := range []*corev1.ConfigMap{before, moved, moved, options} {
+			c.Read(defaults, configs)
+		}
+		want := []string{
+			"loaded [a] from " + fromMaps,
+			fmt.Sprintf("failed %q on yk/yunikorn-configs from %s", ErrFallsBack("queues.yaml", nil).Error(), fromMaps),
+		}
+		expect.Same(t, "after the first", want, h.all()[1:])
+	}
+}
+
 func TestConfigMapsReadsNoOthers(t *testing.T) {
 	client, h, seen := fake.NewClientset(), &told{}, 0
 	runConfigMaps(t, client, h)

@@ -53,11 +53,11 @@ type ConfigMaps struct {
 	ignored string   // the keys that were warned about
 }
 
-// outcome is the result of reading the ConfigMaps: a document and the name of the
-// cluster, or an error; and whether a document is required.
+// outcome is the result of reading the ConfigMaps: a document with its source and the name of
+// the cluster, or an error; whether a document is required, and whether yunikorn-configs has it.
 type outcome struct {
-	document, cluster, err string
-	expected               bool
+	document, source, cluster, err string
+	expected, own                  bool
 }
 
 // NewConfigMaps makes a source. It reads nothing before Run.
@@ -146,8 +146,8 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 		source += "; the document is that of " + config.DefaultsConfigMap + ", because " + config.QueuesConfigMap + " has no key " + key
 	}
 	now := outcome{
-		document: string(document), cluster: options[config.ClusterIDOption],
-		expected: c.had || defaults.UID != "" || configs.UID != "",
+		document: string(document), source: source, cluster: options[config.ClusterIDOption],
+		expected: c.had || defaults.UID != "" || configs.UID != "", own: own,
 	}
 	if err != nil {
 		now.err = err.Error()
