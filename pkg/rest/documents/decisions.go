@@ -26,7 +26,7 @@ type Decisions struct {
 // those that both have.
 func QueryOf(v url.Values, more ...string) (record.Query, error) {
 	known := append([]string{"namespace", "pod", "queue", "limit"}, more...)
-	q := record.Query{Victim: v.Get("victim"), Namespace: v.Get("namespace"), Pod: v.Get("pod"), Queue: v.Get("queue"), Limit: defaultLimit}
+	q := record.Query{Victim: v.Get("victim"), Namespace: v.Get("namespace"), Pod: v.Get("pod"), Queue: strings.ToLower(v.Get("queue")), Limit: defaultLimit}
 	for name := range v {
 		if !slices.Contains(known, name) {
 			last := len(known) - 1
