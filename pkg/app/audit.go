@@ -1,8 +1,6 @@
 package app
 
 import (
-	"time"
-
 	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/pkg/audit"
@@ -26,6 +24,6 @@ func (p *Process) audit(
 	return drift, []rest.HealthCheck{
 		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: sums.Check},
 		{Name: "Pods", Description: "the pods in the books are those of the API server now", Run: drift.Now},
-		{Name: "Drift", Description: "every minute: pods and nodes in the books equal the API server's, and each queue is charged with the sum of its pods", Run: func(func(time.Duration) bool) error { return drift.Check() }},
+		{Name: "Drift", Description: "every minute: pods and nodes in the books equal the API server's, and each queue is charged with the sum of its pods", Run: drift.Check},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -116,7 +115,7 @@ func (f *follower) configuration() web.Configuration {
 func (f *follower) check() rest.HealthCheck {
 	return rest.HealthCheck{
 		Name: "Configuration", Description: "the queue configuration that was read last is in force",
-		Run: func(func(time.Duration) bool) error {
+		Run: func() error {
 			if failed := f.configuration().Failure; failed != nil && failed.Corrected.IsZero() {
 				return fmt.Errorf("%s cannot be used: %w", failed.Source, failed.Err)
 			}

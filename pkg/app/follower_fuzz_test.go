@@ -195,7 +195,7 @@ func (l *life) read(defaults, configs *corev1.ConfigMap) {
 func (l *life) look() {
 	l.shown = shown{
 		spec: l.store.Spec(), queues: l.store.Snapshot(), events: len(l.events), waits: l.store.Explain("uid-waits"),
-		pages: l.configuration(), inForce: l.inForce(), health: l.follower.check().Run(nil),
+		pages: l.configuration(), inForce: l.inForce(), health: l.follower.check().Run(),
 		check: l.store.Check(), metric: metric("paddock_config_last_reload_success"),
 	}
 	for all := false; !all; {

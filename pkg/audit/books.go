@@ -4,22 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// ownerLooks is how many looks must find the same difference in the charges of a user or
-// group before it counts as wrong, ownerPause the time between two looks. Usage and pods are
-// read at different moments, so a single difference proves nothing.
 const (
+	// ownerLooks is how many checks in a row must find the same difference in the charges of a
+	// user or group before it counts as wrong. Usage and pods are read at different moments, so a
+	// single difference proves nothing.
 	ownerLooks = 5
-	ownerPause = time.Second
 	ownersBite = 256
 )
 
@@ -30,11 +27,12 @@ type Books struct {
 	// Owners returns the charges of users and groups, and the number of all of them. It is
 	// called for ownersBite of them at a time.
 	Owners func(of []queues.Charged) (usage []queues.OwnerUsage, all int)
+
+	differ map[queues.Charged]ownerDifference // in the last check
 }
 
-// Check returns an error with the wrong charges; nil if there are none. It waits only by
-// pause, which returns false when the caller no longer waits for the answer.
-func (b *Books) Check(pause func(time.Duration) bool) error {
+// Check returns an error with the wrong charges; nil if there are none. One goroutine calls it.
+func (b *Books) Check() error {
 	var lines []string
 	v := b.Inventory.View()
 	for _, a := range v.Applications {
@@ -49,7 +47,7 @@ func (b *Books) Check(pause func(time.Duration) bool) error {
 			lines = append(lines, fmt.Sprintf("queue %s: %s", q.Path, text))
 		}
 	}
-	return firstOf(append(lines, b.owners(v, pause)...))
+	return firstOf(append(lines, b.owners(v)...))
 }
 
 // sumsOf returns the correct charge of each queue: the sum of its applications. Allocated is
@@ -99,22 +97,22 @@ func charged(what string, got, want resources.Vector) string {
 type ownerDifference struct {
 	text  string
 	extra string // the charge less the sum; the same in each look, although pods come and go
+	looks int    // how many in a row have found it
 }
 
 // owners compares users and groups.
-func (b *Books) owners(v *inventory.View, pause func(time.Duration) bool) []string {
-	wrong := b.ownersDiffer(v)
-	for look := 1; look < ownerLooks && len(wrong) > 0; look++ {
-		if !pause(ownerPause) {
-			return nil
-		}
-		found := b.ownersDiffer(b.Inventory.View())
-		maps.DeleteFunc(wrong, func(k queues.Charged, was ownerDifference) bool { return found[k].extra != was.extra })
-	}
+func (b *Books) owners(v *inventory.View) []string {
 	var lines []string
-	for _, d := range wrong {
-		lines = append(lines, d.text)
+	found := b.ownersDiffer(v)
+	for k, d := range found {
+		if d.looks = 1; b.differ[k].extra == d.extra {
+			d.looks += b.differ[k].looks
+		}
+		if found[k] = d; d.looks >= ownerLooks {
+			lines = append(lines, d.text)
+		}
 	}
+	b.differ = found
 	slices.Sort(lines)
 	return lines
 }
@@ -142,8 +140,8 @@ func (b *Books) ownersDiffer(v *inventory.View) map[queues.Charged]ownerDifferen
 	}
 	if all != want.Len() {
 		out[queues.Charged{}] = ownerDifference{
-			fmt.Sprintf("%d users and groups are charged, each counted for each queue, and %d use something", all, want.Len()),
-			fmt.Sprint(all - want.Len()),
+			text:  fmt.Sprintf("%d users and groups are charged, each counted for each queue, and %d use something", all, want.Len()),
+			extra: fmt.Sprint(all - want.Len()),
 		}
 	}
 	return out
@@ -157,8 +155,8 @@ func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsa
 	text := cmp.Or(charged("allocated", got.Allocated, want.Allocated), charged("admitted", got.Admitted, want.Admitted), charged("arriving", got.Arriving, want.Arriving),
 		fmt.Sprintf("it is charged %d running applications, and has %d", got.Running, want.Running))
 	return ownerDifference{
-		fmt.Sprintf("%s %s in queue %s: %s", kind, k.Name, v.Queues.Queue(k.Queue).Path, text),
-		fmt.Sprint(got.Allocated.Sub(want.Allocated), got.Admitted.Sub(want.Admitted), got.Arriving.Sub(want.Arriving), got.Running-want.Running),
+		text:  fmt.Sprintf("%s %s in queue %s: %s", kind, k.Name, v.Queues.Queue(k.Queue).Path, text),
+		extra: fmt.Sprint(got.Allocated.Sub(want.Allocated), got.Admitted.Sub(want.Admitted), got.Arriving.Sub(want.Arriving), got.Running-want.Running),
 	}
 }
 

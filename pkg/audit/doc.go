@@ -10,7 +10,7 @@
 // Books adds up the pods of a view and compares the sums with what applications,
 // queues, users and groups are charged.
 //
-// Drift looks twice, because events are often late. A difference that is the same in both
-// looks, with the same version of the object, is drift. A health check compares the current
-// pods in the same way, with a few seconds between the looks.
+// A difference is drift once a second look finds it in the same way, with the same version of
+// the object, because events are often late. Looks at everything are a minute apart. A health
+// check looks at the pods, too, every few seconds.
 package audit

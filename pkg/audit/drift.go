@@ -36,15 +36,11 @@ var Kinds = []Kind{Pod, Node, Quota}
 const (
 	// lookInterval is the time between two rounds.
 	lookInterval = time.Minute
-	// secondLook is the time between the two looks of a round.
-	secondLook = 15 * time.Second
 	// firstLook is how long after the start the first round is made.
 	firstLook = 5 * time.Second
 	// slice is how many things are compared at a time, and slicePause the pause after it.
 	slice      = 200
 	slicePause = 5 * time.Millisecond
-	// soonLook is secondLook for a health check. Events are never that late.
-	soonLook = 5 * time.Second
 	// namedInCheck is how many differences a health check names.
 	namedInCheck = 5
 )
@@ -68,8 +64,10 @@ type Drift struct {
 	// Count counts a difference that was found; nil for no count.
 	Count func(kind Kind)
 
-	mu    locks.Mutex // guards known
-	known map[name]difference
+	now map[name]difference // what the last call of Now found
+
+	mu    locks.Mutex         // guards round
+	round map[name]difference // what the last round found
 }
 
 // name is something that may differ.
@@ -83,8 +81,13 @@ type difference struct {
 	what    string // the thing, for people
 	version string // of the object in the API server
 	text    string
-	since   time.Time // when it was first found to be drift
+	since   time.Time // when it was found first
+	looks   int       // how many in a row have found it
 }
+
+// lasts tells whether a difference is drift. Events are often late, so the first look that
+// finds it proves nothing.
+func (d difference) lasts() bool { return d.looks > 1 }
 
 // Run compares from time to time until the context ends.
 func (d *Drift) Run(ctx context.Context) {
@@ -93,52 +96,41 @@ func (d *Drift) Run(ctx context.Context) {
 	}
 }
 
-// Round compares everything, and compares again what differs.
+// Round compares everything, logs new drift and counts it.
 func (d *Drift) Round(ctx context.Context) {
 	if !d.Inventory.View().Started {
 		return // the books are not made up yet
 	}
-	found := d.look(ctx, nil)
-	if len(found) > 0 {
-		if !loop.Pause(ctx, d.Clock, secondLook) {
-			return
-		}
-		lasting(found, d.look(ctx, found))
+	found := d.look(ctx)
+	if ctx.Err() != nil {
+		return // the look was cut short
 	}
-	if ctx.Err() == nil { // otherwise a look was cut short
-		d.conclude(found)
-	}
-}
-
-// lasting removes from first the differences that are not the same in second, with the same
-// version of the object.
-func lasting(first, second map[name]difference) {
-	for n, was := range first {
-		if is, still := second[n]; !still || is.text != was.text || is.version != was.version {
-			delete(first, n)
-		}
-	}
-}
-
-// conclude makes the differences of a round the known drift. It logs and counts new ones.
-func (d *Drift) conclude(found map[name]difference) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.Clock.Now()
+	d.repeated(d.round, found)
+	d.round = found
 	for _, n := range sorted(found) {
-		f := found[n]
-		if f.since = now; d.known[n].text == f.text {
-			f.since = d.known[n].since
-		} else {
+		if f := found[n]; f.looks == 2 {
 			d.Logger.Error(nil, "The books of the scheduler are not what the API server says; this is a mistake of the scheduler, please report it with this line. A restart corrects the books",
 				"kind", n.kind, "what", f.what, "difference", f.text)
 			if d.Count != nil {
 				d.Count(n.kind)
 			}
 		}
+	}
+}
+
+// repeated says of the differences that a look found since when they are there. One goes on if the
+// look before found the same. Before it is drift, the object must have the same version, too:
+// the event of a change may be late again.
+func (d *Drift) repeated(before, found map[name]difference) {
+	for n, f := range found {
+		f.since, f.looks = d.Clock.Now(), 1
+		if was := before[n]; was.text == f.text && (was.version == f.version || was.lasts()) {
+			f.since, f.looks = was.since, was.looks+1
+		}
 		found[n] = f
 	}
-	d.known = found
 }
 
 func sorted(m map[name]difference) []name {
@@ -149,38 +141,30 @@ func sorted(m map[name]difference) []name {
 func (d *Drift) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var lines []string
-	for _, n := range sorted(d.known) {
-		f := d.known[n]
-		lines = append(lines, fmt.Sprintf("%s %s: %s (since %s)", n.kind, f.what, f.text, f.since.UTC().Format(time.RFC3339)))
-	}
-	return firstOf(lines)
+	return report(d.round)
 }
 
-// Now compares the pods, without pauses between them, and returns an error with the
-// differences; nil if there are none. Events are usually late, so Now looks again after
-// soonLook and reports only differences that stay the same. It waits only by pause, which
-// returns false when the caller no longer waits for the answer; then Now returns nil. It
-// takes the store's lock only to read changes.
-func (d *Drift) Now(pause func(time.Duration) bool) error {
+// Now compares the pods, without pauses between them, and returns an error with the drift; nil
+// if there is none. One goroutine calls it, every few seconds: it takes two calls to find drift.
+// It takes the store's lock only to read changes.
+func (d *Drift) Now() error {
 	if !d.Inventory.View().Started {
 		return nil
 	}
-	found := d.podsNow(nil)
-	if len(found) == 0 || !pause(soonLook) {
-		return nil
-	}
-	lasting(found, d.podsNow(found))
-	var lines []string
-	for _, n := range sorted(found) {
-		lines = append(lines, fmt.Sprintf("%s %s: %s", n.kind, found[n].what, found[n].text))
-	}
-	return firstOf(lines)
+	l := &look{drift: d, ctx: context.Background(), found: map[name]difference{}, hurry: true}
+	l.pods()
+	d.repeated(d.now, l.found)
+	d.now = l.found
+	return report(d.now)
 }
 
-// podsNow compares pods without pauses: all, or only those in only.
-func (d *Drift) podsNow(only map[name]difference) map[name]difference {
-	l := &look{drift: d, ctx: context.Background(), only: only, found: map[name]difference{}, hurry: true}
-	l.pods()
-	return l.found
+// report returns an error with what is drift; nil for nothing.
+func report(found map[name]difference) error {
+	var lines []string
+	for _, n := range sorted(found) {
+		if f := found[n]; f.lasts() {
+			lines = append(lines, fmt.Sprintf("%s %s: %s (since %s)", n.kind, f.what, f.text, f.since.UTC().Format(time.RFC3339)))
+		}
+	}
+	return firstOf(lines)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// look compares everything, or only what is in only, and returns the differences.
-func (d *Drift) look(ctx context.Context, only map[name]difference) map[name]difference {
-	l := &look{drift: d, ctx: ctx, only: only, found: map[name]difference{}}
+// look compares everything and returns the differences.
+func (d *Drift) look(ctx context.Context) map[name]difference {
+	l := &look{drift: d, ctx: ctx, found: map[name]difference{}}
 	l.pods()
 	l.nodes()
 	l.quotas()
@@ -29,20 +29,13 @@ func (d *Drift) look(ctx context.Context, only map[name]difference) map[name]dif
 type look struct {
 	drift    *Drift
 	ctx      context.Context
-	only     map[name]difference
 	found    map[name]difference
 	compared int
 	hurry    bool // without pauses
 }
 
-// wanted tells whether to compare a thing. It pauses after every slice, and returns false once
-// the context has ended.
-func (l *look) wanted(kind Kind, id string) bool {
-	if l.only != nil {
-		if _, ok := l.only[name{kind, id}]; !ok {
-			return false
-		}
-	}
+// goesOn pauses after every slice, and returns false once the context has ended.
+func (l *look) goesOn() bool {
 	if l.compared++; l.compared%slice == 0 && !l.hurry && !loop.Pause(l.ctx, l.drift.Clock, slicePause) {
 		return false
 	}
@@ -66,7 +59,7 @@ func (l *look) pods() {
 		p := known[pod.UID]
 		delete(known, pod.UID)
 		switch {
-		case !l.wanted(Pod, string(pod.UID)):
+		case !l.goesOn():
 		case p != nil:
 			if !p.Agrees(pod) && l.sameAs(p.PodRecord, pod) {
 				p.Agree(pod)
@@ -76,9 +69,7 @@ func (l *look) pods() {
 		}
 	}
 	for uid, p := range known {
-		if l.wanted(Pod, string(uid)) {
-			l.differs(Pod, string(uid), p.Namespace+"/"+p.Name, "", "it is gone, and the store has it still")
-		}
+		l.differs(Pod, string(uid), p.Namespace+"/"+p.Name, "", "it is gone, and the store has it still")
 	}
 }
 
@@ -99,12 +90,12 @@ func (l *look) nodes() {
 	seen := make(map[string]bool, len(listed))
 	for _, n := range listed {
 		seen[n.Name] = true
-		if l.wanted(Node, n.Name) {
+		if l.goesOn() {
 			l.differs(Node, n.Name, n.Name, n.ResourceVersion, nodeDiffers(v.Node(n.Name), informer.Allocatable(n), !n.Spec.Unschedulable))
 		}
 	}
 	for _, n := range v.Nodes {
-		if !seen[n.Name] && l.wanted(Node, n.Name) {
+		if !seen[n.Name] {
 			l.differs(Node, n.Name, n.Name, "", "it is gone, and the store has it still")
 		}
 	}
@@ -127,7 +118,7 @@ func (l *look) quotas() {
 	v := l.drift.Inventory.View()
 	sums := sumsOf(v)
 	for q := range v.Queues.All() {
-		if sum := sums[q.ID].Allocated; l.wanted(Quota, q.Path) && !q.Allocated.Equal(sum) {
+		if sum := sums[q.ID].Allocated; l.goesOn() && !q.Allocated.Equal(sum) {
 			// The text has only the difference, which stays the same while pods come and go.
 			l.differs(Quota, q.Path, q.Path, "", fmt.Sprintf("what it is charged with, less what its pods use, is %v, not 0", q.Allocated.Sub(sum)))
 		}

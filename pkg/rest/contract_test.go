@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -136,7 +135,7 @@ partitions:
       limits: [{limit: l, users: [dev1], groups: [dev], maxresources: {vcore: 9}, maxapplications: 9}]
 `)
 	c.server.options.Build = stampedBuild(t)
-	c.server.health.checks = []HealthCheck{{Name: "n", Description: "d", Run: func(func(time.Duration) bool) error { return errors.New("e") }}}
+	c.server.health.checks = []HealthCheck{{Name: "n", Description: "d", Run: func() error { return errors.New("e") }}}
 	c.server.CheckHealth()
 	c.Node("n1", "vcore=8 pods=20 memory=8Gi")
 	c.does(t, `

@@ -36,9 +36,8 @@ type Health struct {
 type HealthCheck struct {
 	// Name and Description say what is checked.
 	Name, Description string
-	// Run checks now and returns what is wrong. It waits only by pause, which returns false
-	// when the checks end; such waiting is not counted as work.
-	Run func(pause func(time.Duration) bool) error
+	// Run checks now and returns what is wrong.
+	Run func() error
 }
 
 // health has what the checks found last. Readers are given that, and its age: none of
@@ -53,50 +52,40 @@ type health struct {
 func (h *health) run(ctx context.Context) {
 	for {
 		began := h.clock.Now()
-		waited := h.examine(ctx)
-		took := h.clock.Since(began) - waited
-		next := began.Add(waited + max(checkInterval, min(checkRest*took, took+checkPause)))
-		if !loop.Pause(ctx, h.clock, next.Sub(h.clock.Now())) {
+		h.examine()
+		took := h.clock.Since(began)
+		if !loop.Pause(ctx, h.clock, max(checkInterval-took, min((checkRest-1)*took, checkPause))) {
 			return
 		}
 	}
 }
 
-// examine runs the checks, and keeps what they find, unless the context ends first. It
-// returns for how long they only waited.
-func (h *health) examine(ctx context.Context) (waited time.Duration) {
-	pause := func(t time.Duration) bool {
-		began := h.clock.Now()
-		defer func() { waited += h.clock.Since(began) }()
-		return loop.Pause(ctx, h.clock, t)
-	}
+// examine runs the checks, and keeps what they find.
+func (h *health) examine() {
 	found := &web.Checked{At: h.clock.Now(), Checks: []web.CheckResult{}}
 	for _, c := range h.checks {
 		done := web.CheckResult{Name: c.Name, Description: c.Description, Succeeded: true}
-		if err := c.run(pause); err != nil {
+		if err := c.run(); err != nil {
 			done.Succeeded, done.DiagnosisMessage = false, err.Error()
 		}
 		found.Checks = append(found.Checks, done)
 	}
-	if ctx.Err() == nil {
-		h.last.Store(found)
-	}
-	return waited
+	h.last.Store(found)
 }
 
 // run makes an error of a panic: a check that is broken is no reason to stop scheduling.
-func (c *HealthCheck) run(pause func(time.Duration) bool) (err error) {
+func (c *HealthCheck) run() (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("the check panicked: %v; please report it", broken)
 		}
 	}()
-	return c.Run(pause)
+	return c.Run()
 }
 
 // CheckHealth runs the checks, and keeps what they find for readers. [Server.Serve]
 // does so by itself, from its start on.
-func (s *Server) CheckHealth() { s.health.examine(context.Background()) }
+func (s *Server) CheckHealth() { s.health.examine() }
 
 // healthcheck answers GET scheduler/healthcheck: 404 as YuniKorn does where nothing was
 // checked yet, and otherwise how many seconds ago the checks began in the header Age.

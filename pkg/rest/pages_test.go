@@ -281,7 +281,7 @@ func BenchmarkBooks(b *testing.B) {
 	books := &audit.Books{Inventory: c.Inventory, Owners: c.Store.OwnersUse}
 	c.Inventory.View()
 	for b.Loop() {
-		if err := books.Check(func(time.Duration) bool { return true }); err != nil {
+		if err := books.Check(); err != nil {
 			b.Fatal(err)
 		}
 	}

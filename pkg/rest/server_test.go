@@ -186,7 +186,7 @@ func TestStandbySaysSo(t *testing.T) {
 	expect.That(t, !strings.Contains(page.Body.String(), "This replica is a standby"), "it stands by")
 }
 
-func checking(run func(pause func(time.Duration) bool) error) *Server {
+func checking(run func() error) *Server {
 	return newServer(Options{Checks: []HealthCheck{{Name: "Books", Run: run}}})
 }
 
@@ -200,7 +200,7 @@ func readHealth(t *testing.T, handler http.Handler) (got Health, status int, age
 // TestHealthIsNotKnownBeforeTheFirstCheck: then it is answered 404, as by YuniKorn.
 func TestHealthIsNotKnownBeforeTheFirstCheck(t *testing.T) {
 	runs := 0
-	server := checking(func(func(time.Duration) bool) error { runs++; return nil })
+	server := checking(func() error { runs++; return nil })
 	for range 3 {
 		_, status, _ := readHealth(t, server.Handler())
 		expect.Same(t, "status", http.StatusNotFound, status)
@@ -221,7 +221,7 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 		var runs atomic.Int32
 		var next atomic.Pointer[result]
 		next.Store(&result{takes: first})
-		server := checking(func(func(time.Duration) bool) error {
+		server := checking(func() error {
 			runs.Add(1)
 			found := next.Load()
 			time.Sleep(found.takes)
@@ -258,39 +258,10 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 	})
 }
 
-// TestWaitingIsNoWork: the checks rest for what they do, not for what they wait to look
-// again. A check that waits ends with the others, and says nothing more.
-func TestWaitingIsNoWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const wait = 3 * time.Second
-		var looks, cut atomic.Int32
-		server := checking(func(pause func(time.Duration) bool) error {
-			looks.Add(1)
-			if !pause(wait) {
-				cut.Add(1)
-				return errors.New("cut short")
-			}
-			return nil
-		})
-		ctx, stop := context.WithCancel(t.Context())
-		go server.health.run(ctx)
-		for look := range int32(4) {
-			synctest.Wait()
-			expect.Same(t, "looks", look+1, looks.Load())
-			time.Sleep(wait + checkInterval)
-		}
-		synctest.Wait() // the fifth look waits
-		stop()
-		synctest.Wait()
-		got, _, _ := readHealth(t, server.Handler())
-		expect.That(t, got.Healthy && cut.Load() == 1 && looks.Load() == 5, "%+v: %d looks", got, looks.Load())
-	})
-}
-
 // TestAPanicOfACheckIsSaid: it stops neither the scheduler nor the other checks.
 func TestAPanicOfACheckIsSaid(t *testing.T) {
 	server := newServer(Options{Checks: []HealthCheck{
-		{Name: "Broken", Run: func(func(time.Duration) bool) error { panic("no node") }}, {Name: "Books", Run: func(func(time.Duration) bool) error { return nil }},
+		{Name: "Broken", Run: func() error { panic("no node") }}, {Name: "Books", Run: func() error { return nil }},
 	}})
 	server.CheckHealth()
 	got, status, _ := readHealth(t, server.Handler())

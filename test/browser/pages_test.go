@@ -58,7 +58,7 @@ func serve(t *testing.T, c *webtest.Cluster, configuration web.Configuration) st
 		Configuration: func() web.Configuration { return configuration },
 		Leading:       func() bool { return true },
 		Taint:         func(string) string { return "" },
-		Checks:        []rest.HealthCheck{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: func(func(time.Duration) bool) error { return c.Store.Check() }}},
+		Checks:        []rest.HealthCheck{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: c.Store.Check}},
 	})
 	server.CheckHealth()
 	s := httptest.NewServer(server.Handler())
