@@ -18,8 +18,6 @@ const (
 	Size = 100_000
 	// interval is how often the history is taken without a reader.
 	interval = 200 * time.Millisecond
-	// bufferKept is the largest buffer, in records, that is used again.
-	bufferKept = 1 << 13
 )
 
 // Source is a reader of facts of a store. The log is its only consumer.
@@ -30,18 +28,16 @@ type Source interface {
 // Log is the last records. Make one with New.
 type Log struct {
 	source Source
+	size   int
 
-	taking locks.Mutex    // guards what is used to make records; taken before mu
-	events []output.Event // a buffer
-	made   []Record
-	queues *queues.Snapshot // as the records so far have them; nil before Start
-	lost   int64            // see lostEvents
-
-	mu      locks.RWMutex // guards the rest
-	ring    []Record      // the record with number n is at n % size
-	next    uint64        // number of the next record
-	changed chan struct{} // closed with the next record
-	size    int
+	mu      locks.Mutex      // guards the rest; taken before the lock of the store
+	events  []output.Event   // a buffer
+	nanos   int64            // when the event was of which records are made
+	queues  *queues.Snapshot // as the records so far have them; nil before Start
+	lost    int64            // see lostEvents
+	ring    []Record         // the record with number n is at n % size
+	next    uint64           // number of the next record
+	changed chan struct{}    // closed with the next record
 }
 
 // New returns a log of at most size records of what the source has from now on.
@@ -65,53 +61,45 @@ func (l *Log) Run(ctx context.Context, clock clock.WithTicker, logger klog.Logge
 // lostEvents is how many things that happened have no record, since the start, because they
 // were too many at a time for the history.
 func (l *Log) lostEvents() int64 {
-	l.taking.Lock()
-	defer l.taking.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.lost
 }
 
 // Collect makes records of what happened since the last call.
 func (l *Log) Collect() {
-	l.taking.Lock()
-	defer l.taking.Unlock()
 	for l.collect() {
-	}
-	if cap(l.made) > bufferKept {
-		l.made = nil
 	}
 }
 
 // collect makes records of one portion of events. It is false if there were none.
 func (l *Log) collect() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	events, lost := l.source.Take(l.events[:0])
-	l.made = l.made[:0]
+	before := l.next
 	for i := range events {
+		l.nanos = events[i].At.UnixNano()
 		l.record(&events[i])
 	}
-	l.add(l.made)
-	clear(l.made)
+	if l.next > before {
+		close(l.changed)
+		l.changed = make(chan struct{})
+	}
 	clear(events)
 	l.events, l.lost = events, l.lost+int64(lost)
 	return len(events) > 0
 }
 
-// add puts records at the end of the ring.
-func (l *Log) add(records []Record) {
-	if len(records) == 0 {
-		return
+// put puts a record at the end of the ring.
+func (l *Log) put(r Record) {
+	r.Nanos = l.nanos
+	if len(l.ring) < l.size {
+		l.ring = append(l.ring, r)
+	} else {
+		l.ring[l.next%uint64(l.size)] = r
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range records {
-		if len(l.ring) < l.size {
-			l.ring = append(l.ring, r)
-		} else {
-			l.ring[l.next%uint64(l.size)] = r
-		}
-		l.next++
-	}
-	close(l.changed)
-	l.changed = make(chan struct{})
+	l.next++
 }
 
 // lowest is the number of the first record that is kept.
@@ -120,8 +108,8 @@ func (l *Log) lowest() uint64 { return l.next - uint64(len(l.ring)) }
 // Bounds are the numbers of the first record that is kept and of the one that comes
 // next; the same if there are none.
 func (l *Log) Bounds() (lowest, next uint64) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.lowest(), l.next
 }
 
@@ -129,8 +117,8 @@ func (l *Log) Bounds() (lowest, next uint64) {
 // if that one is not kept any more, or did not happen yet. It also returns the bounds
 // of that moment.
 func (l *Log) Range(first uint64, limit int) (records []Record, lowest, next uint64) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.from(nil, first, limit), l.lowest(), l.next
 }
 
@@ -149,7 +137,7 @@ func (l *Log) from(out []Record, first uint64, limit int) []Record {
 // on. If there are none yet, the channel is closed when there are. It is false for
 // a reader that was overtaken: its next record is not kept any more.
 func (l *Log) Next(out []Record, first uint64, limit int) (records []Record, more <-chan struct{}, ok bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.from(out, first, limit), l.changed, first >= l.lowest()
 }

@@ -198,7 +198,14 @@ func TestRecordsOfPreemption(t *testing.T) {
 }
 
 func TestRing(t *testing.T) {
-	l := New(store.New(config.Default(), store.Options{}).Follow(output.Facts), 4)
+	var happened events
+	l := New(&happened, 4)
+	add := func(at ...int64) {
+		for _, n := range at {
+			happened = append(happened, output.Event{Kind: output.NodeOpened, At: time.Unix(0, n)})
+		}
+		l.Collect()
+	}
 	check := func(first uint64, limit int, want []int64, wantLowest, wantNext uint64) {
 		t.Helper()
 		records, lowest, next := l.Range(first, limit)
@@ -212,14 +219,14 @@ func TestRing(t *testing.T) {
 	}
 	check(0, 9, nil, 0, 0)
 	for n := range int64(3) {
-		l.add([]Record{{Nanos: n}})
+		add(n)
 	}
 	check(0, 9, []int64{0, 1, 2}, 0, 3)
 	check(1, 1, []int64{1}, 0, 3)
 	check(3, 9, nil, 0, 3)
 	_, more, there := l.Next(nil, 3, 9)
 	expect.That(t, there, "a reader that is up to date is not overtaken")
-	l.add([]Record{{Nanos: 3}, {Nanos: 4}, {Nanos: 5}, {Nanos: 6}, {Nanos: 7}, {Nanos: 8}})
+	add(3, 4, 5, 6, 7, 8)
 	<-more
 	check(5, 9, []int64{5, 6, 7, 8}, 5, 9)
 	check(4, 9, nil, 5, 9)
@@ -228,6 +235,15 @@ func TestRing(t *testing.T) {
 	expect.That(t, !ok && len(got) == 0, "a reader that was overtaken is not told so")
 	got, _, ok = l.Next(nil, 7, 9)
 	expect.That(t, ok && len(got) == 2, "a reader that is behind does not get the rest")
+}
+
+// events are what is to be taken.
+type events []output.Event
+
+func (e *events) Take(into []output.Event) ([]output.Event, int) {
+	into = append(into, *e...)
+	*e = nil
+	return into, 0
 }
 
 // TestRunSaysWhatIsLost: Run logs losses once, also those that a reader found, and ends

@@ -7,7 +7,6 @@ import (
 // record makes the records of one event. The record that adds a queue comes before the
 // records of its content, the one that removes it after them.
 func (l *Log) record(e *output.Event) {
-	first := len(l.made)
 	switch e.Kind {
 	case output.QueuesCame:
 		l.grow(e.Queues)
@@ -24,13 +23,7 @@ func (l *Log) record(e *output.Event) {
 		l.node(e)
 	case output.Decided: // a decision is no fact
 	}
-	nanos := e.At.UnixNano()
-	for i := range l.made[first:] {
-		l.made[first+i].Nanos = nanos
-	}
 }
-
-func (l *Log) put(r Record) { l.made = append(l.made, r) }
 
 func (l *Log) app(e *output.Event) {
 	a := e.App
