@@ -89,7 +89,7 @@ func printExplanation(w io.Writer, x *documents.Explanation) {
 	if x.Attempts > 0 {
 		line("Tried without success: %d, the last time %s.", x.Attempts, timeOf(x.LastAttempt))
 	}
-	if x.NextAttempt != "" {
+	if !x.NextAttempt.IsZero() {
 		line("It is tried again at %s, or earlier.", timeOf(x.NextAttempt))
 	}
 	explainQueue(line, x.Queue)
@@ -240,10 +240,9 @@ func amountsText(m map[string]resources.Amount) string {
 }
 
 // timeOf is a time to the second.
-func timeOf(text string) string {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return cmp.Or(text, "none")
+func timeOf(t time.Time) string {
+	if t.IsZero() {
+		return "none"
 	}
 	return moment(t)
 }

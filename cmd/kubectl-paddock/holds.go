@@ -50,8 +50,8 @@ func printHolds(w io.Writer, list []documents.Hold) {
 	for i := range list {
 		h := &list[i]
 		until := "-"
-		if h.Until != nil {
-			until = moment(*h.Until)
+		if !h.Until.IsZero() {
+			until = moment(h.Until)
 		}
 		taint := "-"
 		if h.Taint != "" {

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,16 +23,16 @@ type Explanation struct {
 	// ToDo is what would have to change, a sentence per reason.
 	ToDo []string `json:"toDo,omitempty"`
 
-	Created      string                      `json:"created,omitempty"`
+	Created      time.Time                   `json:"created,omitzero"`
 	Node         string                      `json:"node,omitempty"`
 	RequiredNode string                      `json:"requiredNode,omitempty"`
 	Priority     int32                       `json:"priority"`
 	Request      map[string]resources.Amount `json:"request,omitempty"`
 	// Attempts is how many of its cycles failed, LastAttempt when the last one did.
 	// NextAttempt is when a pod that backs off is tried again at the latest.
-	Attempts    int    `json:"attempts,omitempty"`
-	LastAttempt string `json:"lastAttempt,omitempty"`
-	NextAttempt string `json:"nextAttempt,omitempty"`
+	Attempts    int       `json:"attempts,omitempty"`
+	LastAttempt time.Time `json:"lastAttempt,omitzero"`
+	NextAttempt time.Time `json:"nextAttempt,omitzero"`
 	// Foreign is "static" or "default" for a pod of another scheduler; empty for others.
 	Foreign string `json:"foreign,omitempty"`
 	// Standby is true in the answer of a standby: what the leader tried and decided is not
@@ -122,8 +123,8 @@ type Window struct {
 
 // ExplainedHold is the node that a pod holds.
 type ExplainedHold struct {
-	Node  string `json:"node"`
-	Since string `json:"since,omitempty"`
+	Node  string    `json:"node"`
+	Since time.Time `json:"since,omitzero"`
 	// Required is true where the pod can run on no other node; Committed from the
 	// moment before the first pod was deleted for it.
 	Required  bool `json:"required"`
@@ -132,7 +133,7 @@ type ExplainedHold struct {
 	Decision string `json:"decision,omitempty"`
 	// WaitsFor are the pods that have to leave yet, ClearSince when the last one had.
 	WaitsFor   []objects.Ref `json:"waitsFor,omitempty"`
-	ClearSince string        `json:"clearSince,omitempty"`
+	ClearSince time.Time     `json:"clearSince,omitzero"`
 	Note       string        `json:"note,omitempty"`
 }
 
@@ -142,10 +143,10 @@ type ExplainedRoom struct {
 	// finds no node.
 	Reason *Reason `json:"reason,omitempty"`
 	// LastRefusal is what the last plan came to.
-	LastRefusal *Reason `json:"lastRefusal,omitempty"`
-	LastPlan    string  `json:"lastPlan,omitempty"`
-	DelayEnds   string  `json:"delayEnds,omitempty"`
-	NextLook    string  `json:"nextLook,omitempty"`
+	LastRefusal *Reason   `json:"lastRefusal,omitempty"`
+	LastPlan    time.Time `json:"lastPlan,omitzero"`
+	DelayEnds   time.Time `json:"delayEnds,omitzero"`
+	NextLook    time.Time `json:"nextLook,omitzero"`
 }
 
 // PodNotFound is the message of the problem that the scheduler knows no such pod.

@@ -31,8 +31,8 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 	p := x.Pod
 	out := &Explanation{
 		Ref: p.Ref(), State: podState(x), Reason: reasonOf(whyOf(x)),
-		Created: timeText(p.Created), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
-		Request: p.Request.Map(), Attempts: p.Attempts(), LastAttempt: timeText(p.Tried()), NextAttempt: timeText(x.Retry),
+		Created: p.Created.UTC(), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
+		Request: p.Request.Map(), Attempts: p.Attempts(), LastAttempt: p.Tried().UTC(), NextAttempt: x.Retry.UTC(),
 		Limits: reasonOf(x.Limited),
 	}
 	if out.Foreign = foreignKind(p); !p.Foreign {
@@ -47,14 +47,14 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 	}
 	if h := x.Hold; h != nil {
 		out.Hold = &ExplainedHold{
-			Node: h.Node, Since: timeText(h.Since), Required: h.NodeBound, Committed: h.Committed, Decision: h.Decision,
-			WaitsFor: x.Awaited, ClearSince: timeText(h.ClearSince), Note: h.Note,
+			Node: h.Node, Since: h.Since.UTC(), Required: h.NodeBound, Committed: h.Committed, Decision: h.Decision,
+			WaitsFor: x.Awaited, ClearSince: h.ClearSince.UTC(), Note: h.Note,
 		}
 	}
 	if x.Room != nil && x.Hold == nil {
 		out.Room = &ExplainedRoom{
-			Reason: reasonOf(x.Room.Why), LastRefusal: reasonOf(x.Room.Refused), LastPlan: timeText(x.Room.Tried),
-			DelayEnds: timeText(x.Room.DelayEnds), NextLook: timeText(x.Room.Next),
+			Reason: reasonOf(x.Room.Why), LastRefusal: reasonOf(x.Room.Refused), LastPlan: x.Room.Tried.UTC(),
+			DelayEnds: x.Room.DelayEnds.UTC(), NextLook: x.Room.Next.UTC(),
 		}
 	}
 	out.MakesRoomFor = x.ChosenBy

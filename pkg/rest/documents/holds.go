@@ -49,8 +49,8 @@ type Hold struct {
 	WaitsFor []Leaver `json:"waitsFor,omitempty"`
 	// ClearSince is when the last of them was gone; Until is when the hold ends if the
 	// asker does not start before. Both are set once no victim is left.
-	ClearSince *time.Time `json:"clearSince,omitempty"`
-	Until      *time.Time `json:"until,omitempty"`
+	ClearSince time.Time `json:"clearSince,omitzero"`
+	Until      time.Time `json:"until,omitzero"`
 	// Note says what a hold waits for where it is not pods that leave.
 	Note string `json:"note,omitempty"`
 	// Decision is the ID of the decision that made it.
@@ -97,7 +97,7 @@ func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*in
 		out.Queue = asker.Queue
 	}
 	if h.Clear() && !h.Patient {
-		out.ClearSince, out.Until = &h.ClearSince, new(h.ClearSince.Add(v.HoldTimeout))
+		out.ClearSince, out.Until = h.ClearSince, h.ClearSince.Add(v.HoldTimeout)
 	}
 	for _, uid := range h.Awaited {
 		out.WaitsFor = append(out.WaitsFor, leaverOf(v, h, uid, preempted[uid]))

@@ -2,7 +2,6 @@ package documents
 
 import (
 	"slices"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -40,12 +39,4 @@ func remedies(list ...*Reason) []string {
 		}
 	}
 	return out
-}
-
-// timeText is a time as Kubernetes writes it; empty for none.
-func timeText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }
