@@ -104,7 +104,8 @@ type sender struct {
 	records    []eventlog.Record
 }
 
-// follow sends the records from number first on, until the stream ends.
+// follow sends the records from number first on, until the stream ends. From time to time the
+// guard is asked again whether the reader may read.
 func (s *sender) follow(done <-chan struct{}, first uint64) {
 	s.make(func() {
 		p := documents.NewJSONWriter(&s.text)
@@ -113,14 +114,26 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 		p.Close('}')
 		p.Done() // to memory
 	})
-	again := time.NewTimer(s.server.limits.streamAdmitted)
-	defer again.Stop()
+	admitted := time.Now()
 	for err := s.send(); err == nil; err = s.send() {
+		if time.Since(admitted) >= s.server.limits.streamAdmitted {
+			if why := s.revoked(); why != nil {
+				s.end(why)
+				return
+			}
+			admitted = time.Now()
+		}
 		records, more, kept := s.server.options.Events.Next(s.records[:0], first, streamBite)
-		if s.records = records; !kept || !s.goesOn(done, more, again) {
+		if s.records = records; !kept {
 			return
 		}
 		if len(records) == 0 {
+			select {
+			case <-done:
+				return
+			case <-more:
+			case <-time.After(time.Until(admitted.Add(s.server.limits.streamAdmitted))):
+			}
 			continue
 		}
 		first += uint64(len(records))
@@ -132,32 +145,6 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 			}
 		})
 	}
-}
-
-// goesOn waits for a record if there is none to send, and asks the guard again from time to
-// time whether the reader may read. It returns false if the stream is over.
-func (s *sender) goesOn(done, more <-chan struct{}, again *time.Timer) bool {
-	if len(s.records) > 0 {
-		select {
-		case <-again.C:
-		default:
-			return true
-		}
-	} else {
-		select {
-		case <-done:
-			return false
-		case <-more:
-			return true
-		case <-again.C:
-		}
-	}
-	again.Reset(s.server.limits.streamAdmitted)
-	why := s.revoked()
-	if why != nil {
-		s.end(why)
-	}
-	return why == nil
 }
 
 // end sends the last line.
