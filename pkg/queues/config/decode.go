@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
@@ -100,7 +101,7 @@ func (d *decoder) weight(f field) {
 	var value float64
 	n := deref(f.node)
 	switch {
-	case n.Kind != yaml.ScalarNode || isNull(n) || n.Decode(&value) != nil || value != value:
+	case n.Kind != yaml.ScalarNode || isNull(n) || n.Decode(&value) != nil || math.IsNaN(value) || math.IsInf(value, 1):
 		d.errorf(f.place, n.Line, "must be a number, not %s", kindOf(n))
 	case value < 0:
 		d.errorf(f.place, n.Line, "must not be negative, is %s", kindOf(n))
