@@ -9,6 +9,3 @@ import "sync"
 
 // Mutex is sync.Mutex, or one that is watched.
 type Mutex = sync.Mutex
-
-// RWMutex is sync.RWMutex, or one that is watched.
-type RWMutex = sync.RWMutex

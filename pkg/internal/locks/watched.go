@@ -8,7 +8,4 @@ import "github.com/sasha-s/go-deadlock"
 // Mutex is a watched sync.Mutex.
 type Mutex = deadlock.Mutex
 
-// RWMutex is a watched sync.RWMutex.
-type RWMutex = deadlock.RWMutex
-
 func init() { deadlock.Opts.DeadlockTimeout = 0 } // tests may take any time

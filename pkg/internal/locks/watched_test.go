@@ -17,13 +17,12 @@ func TestTwoOrdersAreFound(t *testing.T) {
 	found, before := 0, deadlock.Opts
 	defer func() { deadlock.Opts = before }()
 	deadlock.Opts.LogBuf, deadlock.Opts.OnPotentialDeadlock = io.Discard, func() { found++ }
-	var a locks.Mutex
-	var b locks.RWMutex
+	var a, b locks.Mutex
 	inOrder := func() {
 		a.Lock()
 		defer a.Unlock()
-		b.RLock()
-		defer b.RUnlock()
+		b.Lock()
+		defer b.Unlock()
 	}
 	inOrder()
 	inOrder()
