@@ -306,3 +306,23 @@ func (e *env) awaitText(path, text string) {
 		return err == nil && strings.Contains(string(body), text), fmt.Sprintf("%v: %s", err, body)
 	})
 }
+
+// awaitTold waits until the condition PodScheduled of a pod, or an event about it,
+// contains a text, in upper or lower case.
+func (e *env) awaitTold(p *corev1.Pod, text string) {
+	e.Helper()
+	says := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) }
+	eventually(e, patience, fmt.Sprintf("pod %s is told of %q", p.Name, text), func() (bool, string) {
+		now := e.get(p)
+		if c := conditionOf(now, corev1.PodScheduled); c != nil && says(c.Message) {
+			return true, ""
+		}
+		list := expect.Get(eventsOf(e.Context(), p))(e)
+		for i := range list {
+			if says(list[i].Message) {
+				return true, ""
+			}
+		}
+		return false, describe(e.Context(), now)
+	})
+}
