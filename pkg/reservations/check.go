@@ -12,7 +12,7 @@ func (l *Ledger) Check() error {
 	n := 0
 	for _, node := range l.Nodes() {
 		n += len(l.at(node))
-		if got, want := l.RequestOnly(node), l.requestOnly(l.at(node)); !maps.Equal(got, want) {
+		if got, want := l.RequestOnly(node), requestOnly(l.at(node)); !maps.Equal(got, want) {
 			return fmt.Errorf("node %s: holds of %v keep only their requests, want %v", node, got, want)
 		}
 		for i := range l.at(node) {
@@ -21,17 +21,12 @@ func (l *Ledger) Check() error {
 			}
 		}
 	}
-	for asker := range l.placed {
-		if l.of(asker) == nil {
-			return fmt.Errorf("%s has no hold and is placed", asker)
-		}
-	}
 	askers := 0
 	for _, part := range l.askers {
 		askers += len(part)
 	}
-	if n != askers || n != l.size {
-		return fmt.Errorf("%d holds by node, %d by asker, %d counted", n, askers, l.size)
+	if n != askers || n != len(l.due) {
+		return fmt.Errorf("%d holds by node, %d by asker, %d by time-out", n, askers, len(l.due))
 	}
 	return l.checkLists()
 }

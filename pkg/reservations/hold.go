@@ -49,7 +49,8 @@ type Hold struct {
 	// ClearSince is since when no awaited pod is left; zero while any is.
 	ClearSince time.Time
 
-	seq uint64 // order of Place calls
+	seq    uint64 // order of Place calls
+	placed bool   // the asker has a node
 }
 
 // Waits are the pods that an asker waits for, each list sorted.

@@ -16,8 +16,6 @@ const shards = 256
 type index struct {
 	askers [shards]map[types.UID]*Hold
 	nodes  [shards]map[string]nodeHolds
-	size   int
-	placed map[types.UID]bool // the askers that have a node; replaced, never modified
 }
 
 // nodeHolds are the holds of a node, in serving order, and the askers of those that keep only their
@@ -49,7 +47,10 @@ func (x *index) Of(asker types.UID) (Hold, bool) {
 }
 
 // Placed tells whether the asker of a hold has a node.
-func (x *index) Placed(asker types.UID) bool { return x.placed[asker] }
+func (x *index) Placed(asker types.UID) bool {
+	h := x.of(asker)
+	return h != nil && h.placed
+}
 
 // On returns the holds of a node, in serving order.
 func (x *index) On(node string) []Hold {
@@ -102,7 +103,7 @@ func (l *Ledger) setNode(node string, holds []*Hold) {
 	if l.nodes[i] == nil {
 		l.nodes[i] = map[string]nodeHolds{}
 	}
-	l.nodes[i][node] = nodeHolds{holds, l.requestOnly(holds)}
+	l.nodes[i][node] = nodeHolds{holds, requestOnly(holds)}
 }
 
 // View returns the current state of the ledger: the same view as the last call if nothing
@@ -111,8 +112,7 @@ func (l *Ledger) View() *View {
 	if !l.changed.any {
 		return l.seen
 	}
-	v := &View{index: l.seen.index}
-	v.size, v.placed = l.size, l.placed
+	v := &View{index: l.seen.index, size: len(l.due)}
 	for i := range shards {
 		if l.changed.askers[i] {
 			v.askers[i] = maps.Clone(l.askers[i])

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -42,12 +41,11 @@ func (l *Ledger) Place(h Hold) error {
 		return fmt.Errorf("place hold of %s/%s on node %s: it holds node %s", h.Namespace, h.Name, h.Node, l.of(h.Asker).Node)
 	}
 	l.seq++
-	placed := h.copy()
-	placed.seq = l.seq
-	placed.normalize(placed.Since)
-	p := &placed
+	c := h.copy()
+	c.seq, c.placed = l.seq, false
+	c.normalize(c.Since)
+	p := &c
 	l.setAsker(p.Asker, p)
-	l.size++
 	here := l.at(p.Node)
 	at, _ := slices.BinarySearchFunc(here, p, compareHolds)
 	l.setNode(p.Node, slices.Insert(slices.Clone(here), at, p))
@@ -155,9 +153,7 @@ func (l *Ledger) End(asker types.UID) (Hold, bool) {
 	if h == nil {
 		return Hold{}, false
 	}
-	l.SetPlaced(asker, false)
 	l.setAsker(asker, nil)
-	l.size--
 	l.setNode(h.Node, slices.DeleteFunc(slices.Clone(l.at(h.Node)), func(x *Hold) bool { return x == h }))
 	l.unawait(h)
 	return h.copy(), true
@@ -165,16 +161,11 @@ func (l *Ledger) End(asker types.UID) (Hold, bool) {
 
 // SetPlaced notes that the asker of a hold has a node, or has none any more.
 func (l *Ledger) SetPlaced(asker types.UID, placed bool) {
-	if l.of(asker) == nil || l.placed[asker] == placed {
-		return
+	if h := l.of(asker); h != nil && h.placed != placed {
+		c := h.copy()
+		c.placed = placed
+		l.replace(h, &c)
 	}
-	next := maps.Collect(maps.All(l.placed)) // a clone of nil would be nil
-	if delete(next, asker); placed {
-		next[asker] = true
-	}
-	l.placed, l.changed.any = next, true
-	node := l.of(asker).Node
-	l.setNode(node, l.at(node))
 }
 
 // From returns the time from which the time-out of a hold counts, which is no earlier

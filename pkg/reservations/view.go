@@ -10,7 +10,10 @@ import (
 
 // View is an immutable snapshot of a ledger. Any number of goroutines may read it. The
 // zero value has no holds.
-type View struct{ index }
+type View struct {
+	index
+	size int // number of holds
+}
 
 // Held reports whether any node is held.
 func (v *View) Held() bool { return v.size > 0 }
@@ -59,7 +62,7 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 		switch {
 		case h.Asker == pod.UID:
 			return Pass{OK: true} // no holder is before it
-		case x.placed[h.Asker]:
+		case h.placed:
 		case pod.Group != "" && h.Group == pod.Group && !h.NodeBound:
 		case x.yields(h, pod.Namespace):
 		case h.NodeBound, !pod.Required && !here:
@@ -78,14 +81,14 @@ func (x *index) MayUse(node string, pod Pod) Pass {
 // own namespace, and for no others any more. The user of these pods decides how long they stay. Among
 // node-bound holders without a PodGroup a pod counts for all that wait for it, if it is one of its
 // own to any that has no node yet.
-func (x *index) requestOnly(holds []*Hold) map[types.UID]bool {
+func requestOnly(holds []*Hold) map[types.UID]bool {
 	var owned, out map[types.UID]bool
 	for _, h := range holds {
 		for _, uid := range h.Own {
 			if owned == nil {
 				owned, out = map[types.UID]bool{}, map[types.UID]bool{}
 			}
-			owned[uid] = owned[uid] || h.NodeBound && !x.placed[h.Asker]
+			owned[uid] = owned[uid] || h.NodeBound && !h.placed
 		}
 	}
 	for _, h := range holds {
@@ -121,7 +124,7 @@ func (v *View) Keeping(node string, pod Pod) (out []Hold) {
 		switch {
 		case h == own:
 			return out
-		case !v.placed[h.Asker] && v.yields(h, pod.Namespace) && (h.NodeBound || !first):
+		case !h.placed && v.yields(h, pod.Namespace) && (h.NodeBound || !first):
 			out = append(out, h.copy())
 		}
 	}
@@ -152,7 +155,7 @@ func LeftBeside(free resources.Vector, holders []Hold, uses func(types.UID) reso
 // node-bound pod holds the node.
 func (v *View) MayJoin(node string, pod types.UID) Pass {
 	for _, h := range v.at(node) {
-		if h.NodeBound && h.Asker != pod && !v.placed[h.Asker] {
+		if h.NodeBound && h.Asker != pod && !h.placed {
 			return Pass{Holder: h.copy()}
 		}
 	}
