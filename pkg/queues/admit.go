@@ -102,15 +102,10 @@ func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 	if q.Max.IsUnlimited() {
 		return reasons.Reason{}
 	}
-	used := on.used(q)
-	if q.Max.Allows(used, ask) {
+	b, over := q.Max.Breach(on.used(q), ask)
+	if !over {
 		return reasons.Reason{}
 	}
-	return overMax(q, used, ask, on)
-}
-
-func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
-	b, _ := q.Max.Breach(used, ask)
 	waiting := ""
 	switch {
 	case on.columns == committed && q.Admitted.Add(on.extra.of(q.ID)).Get(b.Name) > 0:

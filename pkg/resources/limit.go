@@ -47,12 +47,8 @@ func (l Limit) Headroom(used Vector) Limit {
 // has some of. A type that is over its limit already does not hinder an ask
 // that wants none of it (seed: "not defined is not looked at").
 func (l Limit) Allows(used, ask Vector) bool {
-	for _, e := range l.entries {
-		if want := ask.Get(e.Name); want > 0 && used.Get(e.Name).Add(want) > e.Amount {
-			return false
-		}
-	}
-	return true
+	_, over := l.Breach(used, ask)
+	return !over
 }
 
 // Breach is one type in which an ask does not fit a limit.
