@@ -192,15 +192,8 @@ func (b *Books) Awaited(leaf queues.ID, request resources.Vector) []types.UID {
 // guarantee in something of a request (law 4). With strict it must be so with the request.
 func (b *Books) BelowGuarantee(leaf queues.ID, request resources.Vector, strict bool) bool {
 	for q := range b.tree.Ancestors(leaf) {
-		if q.IsRoot() {
-			break
-		}
-		has := q.Has()
-		for t, g := range q.Guaranteed.All() {
-			want := request.Get(t)
-			if want > 0 && (strict && has.Get(t).Add(want) <= g || !strict && has.Get(t) < g) {
-				return true
-			}
+		if below, _ := q.Guaranteed.Standing(q.Has(), request, strict); below != 0 && !q.IsRoot() {
+			return true
 		}
 	}
 	return false
