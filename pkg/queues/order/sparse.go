@@ -23,7 +23,6 @@ type AppInfo struct {
 	Leaf      queues.ID
 	Name      string
 	Submitted time.Time
-	Class     Class
 	Used      resources.Vector
 }
 
@@ -36,7 +35,7 @@ func NewSparse[A comparable](used, stays func(*queues.Queue) resources.Vector) S
 func (x *Sparse[A]) Push(tree *queues.Draft, a A, info AppInfo, key AskKey, request resources.Vector) *Ask {
 	in := x.apps[a]
 	if in == nil {
-		in = x.NewApp(info.Leaf, info.Name, info.Submitted, info.Class)
+		in = x.NewApp(info.Leaf, info.Name, info.Submitted, Class{}) // no quota blocks asks here
 		x.apps[a] = in
 	}
 	ask := x.Index.Push(in, key, request, "")

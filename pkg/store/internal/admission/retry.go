@@ -64,7 +64,7 @@ func (x *States) RetryAllTooEarly(now time.Time) {
 // EnterRetryOrder puts a backing-off or unschedulable pod into a retry order.
 func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse[*model.App]) {
 	p.RetryIn = in
-	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App, p.App.Info(x.m.Cache.Tree()), p.AskKey(), p.Request)
+	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App, p.App.Info(), p.AskKey(), p.Request)
 }
 
 // RetryFirst moves the first backing-off pod into the order if no pod is admitted. The

@@ -117,6 +117,6 @@ func (a *App) Class(tree *queues.Draft) order.Class {
 }
 
 // Info is an application as additional orders know it.
-func (a *App) Info(tree *queues.Draft) order.AppInfo {
-	return order.AppInfo{Leaf: a.Leaf, Name: a.Name.String(), Submitted: a.Submitted, Class: a.Class(tree), Used: a.Committed()}
+func (a *App) Info() order.AppInfo {
+	return order.AppInfo{Leaf: a.Leaf, Name: a.Name.String(), Submitted: a.Submitted, Used: a.Committed()}
 }

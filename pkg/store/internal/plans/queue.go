@@ -21,7 +21,7 @@ func (x *Plans) EnqueueDue(now time.Time) {
 		}
 		if p := x.m.Pods[uid]; x.decideNext(p, now) {
 			tree := x.m.Cache.Tree()
-			x.m.PreemptionQueue.Enter(p.Asker, tree, p.App, p.App.Info(tree), p.AskKey(), p.Request)
+			x.m.PreemptionQueue.Enter(p.Asker, tree, p.App, p.App.Info(), p.AskKey(), p.Request)
 			room--
 		}
 	}
