@@ -311,11 +311,11 @@ func TestManyReadersOneWriter(t *testing.T) {
 			before := uint64(0)
 			for {
 				v := inv.View()
-				if v.Queues.Generation() < before {
-					t.Errorf("generation %d after %d", v.Queues.Generation(), before)
+				if v.Generation < before {
+					t.Errorf("generation %d after %d", v.Generation, before)
 					return
 				}
-				before = v.Queues.Generation()
+				before = v.Generation
 				if err := consistent(v); err != nil {
 					t.Error(err)
 					return

@@ -18,7 +18,6 @@ import (
 // A draft has one writer and no lock; its owner guards it.
 type Draft struct {
 	epoch          uint64 // what carries it is not shared with a published snapshot
-	generation     uint64
 	treeGeneration uint64
 	tree
 	sharedTop bool // the slice of chunks is shared with a published snapshot
@@ -126,10 +125,9 @@ func (d *Draft) Publish(previous *Snapshot) *Snapshot {
 	if !d.dirty && previous != nil {
 		return previous
 	}
-	d.generation++
 	d.epoch++
 	d.sharedTop, d.dirty = true, false
-	return &Snapshot{generation: d.generation, tree: tree{chunks: d.chunks}, capacity: d.capacity}
+	return &Snapshot{tree: tree{chunks: d.chunks}, capacity: d.capacity}
 }
 
 // writable returns the queue as a copy that no snapshot shares.

@@ -25,13 +25,9 @@ type tree struct {
 // Snapshot is the whole tree at one moment. It is immutable and safe for any
 // number of readers. The zero value has no root; take snapshots from a Draft.
 type Snapshot struct {
-	generation uint64
 	tree
 	capacity resources.Vector
 }
-
-// Generation counts the published changes of any kind.
-func (s *Snapshot) Generation() uint64 { return s.generation }
 
 // Capacity is the sum of what the nodes can hold.
 func (s *Snapshot) Capacity() resources.Vector { return s.capacity }
