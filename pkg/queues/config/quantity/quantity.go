@@ -2,7 +2,6 @@
 package quantity
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -10,16 +9,6 @@ import (
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-)
-
-// The errors of [Parse], to be tested with errors.Is.
-var (
-	// ErrInvalid: the text is not digits with an optional suffix.
-	ErrInvalid = errors.New("invalid quantity")
-	// ErrSuffix: the suffix is unknown, or not allowed for the resource type.
-	ErrSuffix = errors.New("invalid suffix")
-	// ErrOverflow: the amount is larger than 9223372036854775807 base units.
-	ErrOverflow = errors.New("quantity too large")
 )
 
 // multiplier returns the factor of a suffix other than "m".
@@ -48,8 +37,7 @@ func multiplier(suffix string) (uint64, bool) {
 // (powers of 1024), or m (a thousandth; only for [resources.CPU]). Signs,
 // fractions and exponents are refused. The result is in base units: thousandths
 // for [resources.CPU], so "10" is 10000 and "500m" is 500; bytes or a count for
-// everything else. It is never negative. Errors are [ErrInvalid], [ErrSuffix]
-// or [ErrOverflow], wrapped with an advice.
+// everything else. It is never negative. An error quotes the text and says what to write.
 func Parse(name, text string) (resources.Amount, error) {
 	digits, suffix, err := splitQuantity(text)
 	if err != nil {
@@ -60,9 +48,9 @@ func Parse(name, text string) (resources.Amount, error) {
 	case suffix == "m" && name == resources.CPU:
 		factor = 1
 	case suffix == "m":
-		return 0, fmt.Errorf("%w m in %q: thousandths are for %s only", ErrSuffix, text, resources.CPU)
+		return 0, fmt.Errorf("invalid suffix m in %q: thousandths are for %s only", text, resources.CPU)
 	case !ok:
-		return 0, fmt.Errorf("%w %s in %q: use k M G T P E or Ki Mi Gi Ti Pi Ei", ErrSuffix, suffix, text)
+		return 0, fmt.Errorf("invalid suffix %s in %q: use k M G T P E or Ki Mi Gi Ti Pi Ei", suffix, text)
 	case name == resources.CPU && (suffix == "E" || suffix == "Ei"):
 		factor = math.MaxUint64 // more than any amount, unless the number is 0
 	case name == resources.CPU:
@@ -90,14 +78,14 @@ func splitQuantity(text string) (digits, suffix string, err error) {
 	digits, suffix = trimmed[:end], strings.TrimLeft(trimmed[end:], " \t\n\f\r")
 	letter := strings.TrimSuffix(suffix, "i")
 	if digits == "" || len(letter) > 1 || (suffix != "" && !strings.Contains("mkKMGTPE", letter)) || suffix == "i" {
-		return "", "", fmt.Errorf("%w %q: write a whole number without sign, such as 4, 500m (%s only) or 16Gi",
-			ErrInvalid, text, resources.CPU)
+		return "", "", fmt.Errorf("invalid quantity %q: write a whole number without sign, such as 4, 500m (%s only) or 16Gi",
+			text, resources.CPU)
 	}
 	return digits, suffix, nil
 }
 
 func tooLarge(text string) error {
-	return fmt.Errorf("%w: %q is more than %d base units", ErrOverflow, text, resources.MaxAmount)
+	return fmt.Errorf("quantity too large: %q is more than %d base units", text, resources.MaxAmount)
 }
 
 // Format writes an amount, not negative, so that [Parse] reads

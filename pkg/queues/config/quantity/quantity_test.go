@@ -1,7 +1,6 @@
 package quantity_test
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -23,8 +22,7 @@ func FuzzQuantity(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, text string) {
 		amount, err := quantity.Parse(name, text)
 		if err != nil {
-			known := errors.Is(err, quantity.ErrInvalid) || errors.Is(err, quantity.ErrSuffix) || errors.Is(err, quantity.ErrOverflow)
-			expect.That(t, known && amount == 0, "%s %q: %d, refused by %q", name, text, amount, err)
+			expect.That(t, amount == 0, "%s %q: %d, refused by %q", name, text, amount, err)
 			expect.Fails(t, err, strconv.Quote(text))
 			return
 		}
