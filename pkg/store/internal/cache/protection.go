@@ -21,8 +21,6 @@ type Protection struct {
 	// is two numbers: what it allows of ready pods at 2i, and of running pods that are
 	// not ready at 2i+1.
 	at []*budget
-	// uncounted is true while the pods of some budget must be counted again.
-	uncounted bool
 }
 
 // NewProtection returns a Protection without classes and budgets.
@@ -62,8 +60,8 @@ type budget struct {
 	objects.Budget
 	index int // in Protection.at
 	// healthy counts the pods that are ready and not deleted, without those that the
-	// status lists as disrupted. chosen counts the victims among them. Both are 0 while
-	// uncounted.
+	// status lists as disrupted. chosen counts the victims among them. Both are 0 while the
+	// pods must be counted again.
 	healthy, chosen int64
 	uncounted       bool
 }
@@ -99,7 +97,7 @@ func (d *Protection) UpsertBudget(next objects.Budget) bool {
 	}
 	same := b.Generation == next.Generation && b.Generation > 0 && maps.Equal(b.DisruptedPods, next.DisruptedPods)
 	if b.Budget = next; !same {
-		b.healthy, b.chosen, b.uncounted, d.uncounted = 0, 0, true, true
+		b.healthy, b.chosen, b.uncounted = 0, 0, true
 	}
 	return !same
 }
@@ -191,7 +189,7 @@ func (d *Protection) Budgets(p Guarded) []int {
 // Left is what all budgets still allow, by the indexes that Budgets returns. If inForce is
 // true, victims of plans in force count as gone. pods are all pods.
 func (d *Protection) Left(pods iter.Seq[Guarded], inForce bool) []int64 {
-	if d.uncounted {
+	if slices.ContainsFunc(d.at, func(b *budget) bool { return b != nil && b.uncounted }) {
 		d.recount(pods)
 	}
 	out := make([]int64, 2*len(d.at))
@@ -212,7 +210,6 @@ func (d *Protection) recount(pods iter.Seq[Guarded]) {
 			}
 		}
 	}
-	d.uncounted = false
 	for _, b := range d.at {
 		if b != nil {
 			b.uncounted = false
