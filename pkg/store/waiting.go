@@ -15,8 +15,8 @@ import (
 )
 
 // Gated counts the pods of queues that are kept out of the scheduler's queue, by reason.
-// Pods that back off are one number, whether they hold a node or not. The cost does not
-// grow with the cluster.
+// Pods that back off are one number, whether they hold a node or not. It visits queues, groups
+// of the order that are blocked, and PodGroups, but no pod.
 func (s *Readers) Gated() map[reasons.Code]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -138,10 +138,8 @@ func (x *Index) Block(g *AskGroup, v queues.Verdict) {
 	in := g.blockedAt == nil
 	if !in {
 		delete(g.blockedAt.blocked, g)
-		x.refuse(g, -g.asks)
 	}
 	g.blockedAt, g.verdict = x.nodes[v.At], v
-	x.refuse(g, g.asks)
 	g.blockedAt.blocked[g] = struct{}{}
 	if in {
 		x.rank(g, -g.asks)
@@ -154,7 +152,6 @@ func (x *Index) Unblock(g *AskGroup) {
 		return
 	}
 	delete(g.blockedAt.blocked, g)
-	x.refuse(g, -g.asks)
 	g.blockedAt, g.verdict = nil, queues.Granted
 	x.rank(g, g.asks)
 }
@@ -199,21 +196,11 @@ func (x *Index) leaveGroup(b *batch, n int) {
 	}
 }
 
-// grow counts delta more asks of a group, among those that may run or those that are refused.
+// grow counts delta more asks of a group.
 func (x *Index) grow(g *AskGroup, delta int) {
 	g.asks += delta
 	if g.blockedAt == nil {
 		x.rank(g, delta)
-		return
-	}
-	x.refuse(g, delta)
-}
-
-// refuse records that delta more asks of a blocked group are refused.
-func (x *Index) refuse(g *AskGroup, delta int) {
-	code := g.verdict.Reason.Code
-	if x.refused[code] += delta; x.refused[code] == 0 {
-		delete(x.refused, code)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -18,10 +17,8 @@ type Index struct {
 	// strict is true if an ask must not raise its queue above the guarantee.
 	strict bool
 	// stale is true after the capacity or strict changed: every key may be different.
-	stale bool
-	// refused counts the asks of blocked groups by the reason of the verdict.
-	refused map[reasons.Code]int
-	visits  int
+	stale  bool
+	visits int
 }
 
 // Visits counts the computed shares and next asks of queues. Tests show with it that the
@@ -52,7 +49,7 @@ type node struct {
 func (n *node) Place() *int { return &n.at }
 
 // NewIndex returns an index without queues.
-func NewIndex() *Index { return &Index{refused: map[reasons.Code]int{}} }
+func NewIndex() *Index { return &Index{} }
 
 // Has reports whether the index has the queue with exactly these settings.
 func (x *Index) Has(id queues.ID, s *queues.Settings) bool {
