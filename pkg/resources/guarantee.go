@@ -30,8 +30,8 @@ func (g Guarantee) Missing(used Vector) Vector {
 	return Vector{entries: out}
 }
 
-// Types are types of a vector: bit i is its i-th. No pod requests 64 types; those
-// beyond are never part of it.
+// Types are types of a vector: bit i is its i-th. Those beyond the 64th are never part of
+// it: a pod may request 64 types and pods, and real ones request far fewer.
 type Types uint64
 
 // Standing tells how what is used stands to the guarantee in the types that an ask

@@ -26,7 +26,7 @@ func (r *report) build(raw *rawQueue, parent *Queue) *Queue {
 		above = parent.Properties
 	}
 	q.Properties = inherit(above, raw.properties)
-	q.Policies, _ = ParsePolicies(q.Properties) // judge reports bad values, with their lines
+	q.Policies, _ = ParsePolicies(q.Properties) // checkProperties reports bad values, with their lines
 	r.checkProperties(raw.properties)
 	if parent == nil && q.Policies.Preemption == PreemptionFence {
 		r.warnf(raw.place("properties."+propPreemption), raw.line, "has no effect on root: there is nothing above it")
@@ -93,7 +93,7 @@ func (r *report) ownTemplate(raw *rawTemplate) *Template {
 		}
 	}
 	properties := inherit(nil, raw.properties)
-	policies, _ := ParsePolicies(properties) // as in build
+	policies, _ := ParsePolicies(properties) // checkProperties reports bad values
 	return &Template{
 		Guaranteed:      raw.resources.guaranteed.guarantee(),
 		Max:             raw.resources.max.limit(),

@@ -18,7 +18,7 @@ func ruleName(rule *config.Rule) string {
 
 // evaluate returns the full path a rule gives, in lower case. It looks at the
 // tree only as far as the rule itself asks for it (create, leaf as parent), not
-// at whether the queue may be used; see judge.
+// at whether the queue may be used; see checkQueue.
 func (a *attempt) evaluate(rule *config.Rule) (string, verdict) {
 	name, v := a.value(rule)
 	if !v.ok() {
