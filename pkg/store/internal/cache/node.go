@@ -96,7 +96,7 @@ func (n *Node) takeOff(p *Pod) {
 type Nodes struct {
 	byName     map[string]*Node
 	generation uint64
-	arrivals   uint32
+	arrivals   uint64
 	changed    []string
 }
 
@@ -117,8 +117,8 @@ func (t *Nodes) Allocatable(name string) resources.Vector {
 // All yields all nodes in no particular order.
 func (t *Nodes) All() iter.Seq[*Node] { return maps.Values(t.byName) }
 
-// Arrivals is how often a pod came to a node or grew there so far. It may overflow.
-func (t *Nodes) Arrivals() uint32 { return t.arrivals }
+// Arrivals is how often a pod came to a node or grew there so far.
+func (t *Nodes) Arrivals() uint64 { return t.arrivals }
 
 // Generation is the number of the last change of any node for plans.
 func (t *Nodes) Generation() uint64 { return t.generation }

@@ -14,16 +14,16 @@ type Pod struct {
 	// assumed, and Deleting by events seen while it is assumed.
 	Node     string
 	Deleting bool
+	in       Columns
+	seat     int32 // index in on.pods
 
 	app    *App             // nil while it has no queue
 	amount resources.Vector // charged in the columns; kept while these are none
-	in     Columns
-	age    int // index in app.living
+	age    int              // index in app.living
 
 	on      *Node            // where it uses resources; nil for nowhere
 	uses    resources.Vector // its usage of that node
-	seat    int32            // index in on.pods
-	arrival uint32           // Nodes.Arrivals when it came to its node or last grew there
+	arrival uint64
 }
 
 // NewPod returns the record of a pod after its first event.
@@ -64,7 +64,5 @@ func (p *Pod) IsOn(node string) bool { return p.on != nil && p.on.name == node }
 // Uses is what the pod uses of its node.
 func (p *Pod) Uses() resources.Vector { return p.uses }
 
-// CameAfter is positive if the pod came to its node, or grew there, after the arrival with
-// this number; see [Nodes.Arrivals]. Numbers may overflow: only the sign of the difference
-// counts.
-func (p *Pod) CameAfter(arrivals uint32) int32 { return int32(p.arrival - arrivals) }
+// Arrival is [Nodes.Arrivals] when the pod came to its node or last grew there.
+func (p *Pod) Arrival() uint64 { return p.arrival }

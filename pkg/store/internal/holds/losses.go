@@ -49,7 +49,7 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	withoutOthers := free
 	for _, o := range x.m.PodsOn(n) {
 		own := o.Asker.HoldsNode() || !o.Asker.PlacedAt().IsZero()
-		if o.PodGroup != p.PodGroup && !own && o.CameAfter(p.Asker.ArrivalsAtHold) > 0 {
+		if o.PodGroup != p.PodGroup && !own && o.Arrival() > p.Asker.ArrivalsAtHold {
 			withoutOthers = withoutOthers.Add(o.Request)
 		}
 	}
@@ -128,10 +128,10 @@ func OverMax(v queues.View, p *model.Pod) *queues.Queue {
 // tookRoom names the pods that came or grew after a hold began, by arrival, with their
 // scheduler if they are foreign. None are known after a restart, and where the
 // asker or the quota changed.
-func tookRoom(where string, pods []*model.Pod, began uint32) reasons.Reason {
-	pods = slices.DeleteFunc(pods, func(p *model.Pod) bool { return p.CameAfter(began) <= 0 })
+func tookRoom(where string, pods []*model.Pod, began uint64) reasons.Reason {
+	pods = slices.DeleteFunc(pods, func(p *model.Pod) bool { return p.Arrival() <= began })
 	slices.SortFunc(pods, func(a, b *model.Pod) int {
-		return cmp.Or(cmp.Compare(a.CameAfter(began), b.CameAfter(began)), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(a.Arrival(), b.Arrival()), cmp.Compare(a.UID, b.UID))
 	})
 	var names []string
 	for _, p := range pods {

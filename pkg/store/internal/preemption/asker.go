@@ -64,7 +64,7 @@ type Plan struct {
 	// the last decision was made.
 	ToldAt, DecidedAt time.Time
 	Missed            int    // cycles that failed although the hold was clear
-	ArrivalsAtHold    uint32 // Nodes.Arrivals of package cache when its hold began
+	ArrivalsAtHold    uint64 // Nodes.Arrivals of package cache when its hold began
 	// LastHoldSince is when the latest ended hold had begun. Claims with that or an earlier
 	// time are echoes of ended holds.
 	LastHoldSince time.Time
