@@ -106,12 +106,12 @@ func TestCheckFindsDisorder(t *testing.T) {
 			hold(s.m, p.UID, "n1", "bound")
 			s.states.SetHoldsNode(p, true)
 			s.states.Disarm(p)
-			s.m.ChargeMoving(p)
+			s.m.Recharge(p)
 		}, "may be placed on node n1, which it holds, and is not tried"},
 		{"a holder that waits and is said to have its node", func(s disturbed) {
 			hold(s.m, "unschedulable", "n1")
 			s.states.SetHoldsNode(s.m.Pods["unschedulable"], true)
-			s.m.ChargeMoving(s.m.Pods["unschedulable"])
+			s.m.Recharge(s.m.Pods["unschedulable"])
 			s.m.Preemption.Ledger.SetPlaced("unschedulable", true)
 		}, "is Unschedulable, by the ledger placed: true"},
 		{"a pod that waits for a quota and holds nothing", func(s disturbed) {

@@ -96,9 +96,7 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.Enter(p, state.Admitted)
 	x.m.History.Reports.Admitted(p.Report, now)
 	x.m.Pending.Window.Enter(p)
-	if !p.Is(cache.Arriving) {
-		x.m.Charge(p, p.Amount(), p.In()|cache.Admitted)
-	}
+	x.m.Recharge(p)
 	p.App.AddSlots(1)
 	x.m.UpdateCounted(p.App)
 	p.ReopenedAtAdmission = x.m.Pending.Classes.Limit.Reopened()
@@ -163,7 +161,7 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	x.m.Charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
 	x.m.PlaceOn(p, node, p.Amount())
 	x.m.History.NotePod(output.Allocated, p)
-	x.m.ChargeMoving(p)
+	x.m.Recharge(p)
 	if p.Asker.HoldsNode() {
 		x.m.Preemption.Ledger.SetPlaced(p.UID, true)
 		x.m.Freed(node)

@@ -250,7 +250,7 @@ func (x *Cycle) Forget(uid types.UID, now time.Time) {
 	x.m.Charge(p, p.Request, cache.Pending)
 	x.m.Pending.Window.Failed()
 	x.states.ToUnschedulable(p, why, now)
-	x.m.ChargeMoving(p)
+	x.m.Recharge(p)
 	p.OnlyTimeHelps, p.Asker.RetryAt = true, preemption.Latest(p.Asker.RetryAt, p.BackoffEnds)
 	x.states.BackOff(p, p.BackoffEnds)
 	x.demand.Read(p) // PodScheduled is from before the pod had a node

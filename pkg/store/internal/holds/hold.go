@@ -79,7 +79,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 	x.states.SetHoldsNode(p, true)
 	x.states.EndCycle(p)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)
-	x.m.ChargeMoving(p)
+	x.m.Recharge(p)
 	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
 	p.Reason = preemption.MakingRoom(&h)
 	x.wakeIfLessIsKept(h.Node, before, p.UID, now)
@@ -91,7 +91,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 func (x *Holds) markVictim(v *model.Pod, asker types.UID) {
 	if v != nil && v.On() != nil {
 		x.m.SetChosenBy(v, asker)
-		x.m.ChargeMoving(v)
+		x.m.Recharge(v)
 		x.m.TouchPod(v)
 	}
 }
@@ -135,9 +135,11 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	for _, v := range x.spare(&h, nil) {
 		x.Stays(v, now)
 	}
-	x.m.ChargeMoving(p)
+	x.m.Recharge(p)
 	x.m.Freed(h.Node)
-	x.goOnWithoutHold(p)
+	if p.State.HasSlot() && p.PodGroup != nil {
+		x.m.Pending.PodGroups.Touch(p.PodGroup) // from now on it starts only with its group
+	}
 	x.WakeHolders(h.Node, p.UID, now)
 	if e.Node != h.Node {
 		x.states.NoteFreedUnseen(pending.FreedPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
@@ -176,18 +178,6 @@ func (x *Holds) retryWithoutHold(p *model.Pod, why reasons.Reason, now time.Time
 	from, _ := p.PlanFrom()
 	p.Asker.RetryAt = preemption.Latest(from, now.Add(preemption.AtMostEvery))
 	x.states.Arm(p, p.Asker.RetryAt)
-}
-
-// goOnWithoutHold: a pod that was admitted for its held node goes on as a pod without a
-// hold.
-func (x *Holds) goOnWithoutHold(p *model.Pod) {
-	if !p.State.HasSlot() || !p.Charged(cache.Admitted).IsZero() {
-		return
-	}
-	x.m.Charge(p, p.Amount(), p.In()|cache.Admitted)
-	if p.PodGroup != nil {
-		x.m.Pending.PodGroups.Touch(p.PodGroup) // from now on it starts only with its group
-	}
 }
 
 // EndNode ends all holds of a node.

@@ -82,7 +82,7 @@ func (x *Lifecycle) Apply(event *objects.Pod, now time.Time) {
 		}
 		x.m.History.Changed(p)
 		x.m.SetLives(p, !p.Deleting)
-		x.m.ChargeMoving(p)
+		x.m.Recharge(p)
 	default:
 		x.change(p, event, now)
 	}
@@ -223,7 +223,7 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 			x.holds.WakeHolders(before, "", now)
 		}
 	}
-	x.m.ChargeMoving(p)
+	x.m.Recharge(p)
 }
 
 // checkAsAssumed checks whether an assumed pod runs as it was assumed.

@@ -38,21 +38,21 @@ func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 	}
 }
 
-// ChargeMoving updates what a pod is charged as leaving or arriving: leaving if it has a node
-// and is about to leave it, arriving if it holds a node and has none yet.
-func (x *Model) ChargeMoving(p *Pod) {
+// Recharge charges a pod in the columns of its state ([Pod.Columns]). Call it when the pod begins or
+// ends to hold a node, or to leave one.
+func (x *Model) Recharge(p *Pod) {
 	if p.App != nil {
-		x.ChargeMovingAs(p, p.moves(x.Preemption.LongestLeaving()))
+		x.RechargeIn(p, p.Columns(x.Preemption.LongestLeaving()))
 	}
 }
 
-// ChargeMovingAs charges a pod in the given columns of moving, and in no other one of them.
-func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
-	if p.In()&moving == in {
+// RechargeIn is Recharge with the given columns.
+func (x *Model) RechargeIn(p *Pod, in cache.Columns) {
+	if p.In() == in {
 		return
 	}
 	arrived := p.Is(cache.Arriving)
-	x.Charge(p, p.Amount(), p.In()&^moving|in)
+	x.Charge(p, p.Amount(), in)
 	if arrived {
 		x.NoteMoreRoom(p.App.Leaf)
 	}
@@ -60,13 +60,10 @@ func (x *Model) ChargeMovingAs(p *Pod, in cache.Columns) {
 	x.TouchPod(p)
 }
 
-// moving are the columns of pods that are about to come to a node or to leave it.
-const moving = cache.Arriving | cache.Leaving | cache.Preempted
-
-// moves returns which of these columns the pod is in. A lingering pod is in none of them: it counts
-// as used until it is gone. A victim of a node-bound asker of the same namespace or queue is
-// Leaving but not Preempted: its queue keeps what it uses until it is gone, as for a pod that its
-// owner deletes.
+// moves returns the columns of a pod that is about to come to a node or to leave one; none for other
+// pods. A lingering pod is in none: it counts as used until it is gone. A victim of a node-bound
+// asker of the same namespace or queue is Leaving but not Preempted: its queue keeps what it uses
+// until it is gone, as for a pod that its owner deletes.
 func (p *Pod) moves(longest time.Duration) cache.Columns {
 	switch {
 	case p.lingers(longest):

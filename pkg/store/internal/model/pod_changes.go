@@ -94,7 +94,7 @@ func (x *Model) DropWaitingState(p *Pod, now time.Time) {
 // it is gone.
 func (x *Model) NoteOverdue(p *Pod) {
 	p.Overdue = true
-	x.ChargeMoving(p)
+	x.Recharge(p)
 	x.TouchPod(p)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/holds"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -117,16 +118,16 @@ func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Po
 	setChosenBy := func(asker types.UID) {
 		for _, v := range left {
 			x.m.SetChosenBy(v, asker)
-			x.m.ChargeMoving(v)
+			x.m.Recharge(v)
 		}
 	}
 	setChosenBy("")
 	if !h.NodeBound {
-		x.m.ChargeMovingAs(p, 0)
+		x.m.RechargeIn(p, p.In()&^cache.Arriving)
 	}
 	return func() {
 		setChosenBy(p.UID)
-		x.m.ChargeMoving(p)
+		x.m.Recharge(p)
 	}
 }
 
