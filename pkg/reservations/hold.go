@@ -49,6 +49,11 @@ type Hold struct {
 	// ClearSince is since when no awaited pod is left; zero while any is.
 	ClearSince time.Time
 
+	entry
+}
+
+// entry is what only the ledger sets of a hold.
+type entry struct {
 	seq    uint64 // order of Place calls
 	placed bool   // the asker has a node
 }

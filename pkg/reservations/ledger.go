@@ -42,7 +42,7 @@ func (l *Ledger) Place(h Hold) error {
 	}
 	l.seq++
 	c := h.copy()
-	c.seq, c.placed = l.seq, false
+	c.entry = entry{seq: l.seq}
 	c.normalize(c.Since)
 	p := &c
 	l.setAsker(p.Asker, p)
