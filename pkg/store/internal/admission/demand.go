@@ -112,7 +112,7 @@ func (x *Demand) count(p *model.Pod) queues.Verdict {
 		return v
 	}
 	if x.m.Pending.Demand.HasMember(p.UID) {
-		return x.m.Cache.Books.CheckQuota(&p.App.CacheApp, true, p.Request, queues.OnAllocated) // other pods may have started since
+		return x.m.Cache.Books.CheckQuota(&p.App.CacheApp, true, p.Request, queues.OnArriving) // other pods may have started since
 	}
 	return x.countOne(p) // it may start after those that the group lacks
 }
@@ -137,7 +137,7 @@ func (x *Demand) countGroup(g *model.PodGroup) queues.Verdict {
 	}
 	shares, sum := sharesOf(missing), x.m.Pending.Demand.Sum()
 	counted := func(a *model.App) bool { return a.Counted() || x.m.Pending.Demand.Starts(a) }
-	if v := checkMembers(x.m, g, len(missing), shares, queues.OnAllocated, sum.OnTop(), counted); !v.OK() {
+	if v := checkMembers(x.m, g, len(missing), shares, queues.OnArriving, sum.OnTop(), counted); !v.OK() {
 		if running := checkMembers(x.m, g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
 			return running // as in countOne
 		}
