@@ -95,6 +95,9 @@ func (s *core) dryRunPlace(r *DryRun, p *model.Pod) {
 	if r.Identity, r.Unplaced = s.model.Identify(p.Pod); !r.Unplaced.None() {
 		return
 	}
+	if _, r.Unplaced = s.life.KeptBackBy(p, r.Identity); !r.Unplaced.None() {
+		return
+	}
 	r.Placement, r.Unplaced = s.model.Rules(p, r.Identity)
 	name := model.AppName(p, r.Identity)
 	a := s.model.Apps.Joinable(s.model.Cache.Tree(), name, false)
@@ -129,7 +132,7 @@ func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 		p.App.Owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(r.Queues, r.Leaf, r.Identity.User.Groups)}
 	}
 	p.App.Leaf = r.Leaf
-	r.OverMax = queues.Admit(r.Queues, r.Leaf, p.Request, queues.OnAllocated).Reason
+	r.OverMax = queues.Admit(r.Queues, r.Leaf, p.Request, queues.OnArriving).Reason
 	r.Limited = s.model.Cache.Books.CheckLimits(r.Queues, &p.App.CacheApp, p.App.Counted(), p.Request, queues.OnArriving).Reason
 	r.Never, r.Delay = s.plans.Never(p), r.Queues.Queue(r.Leaf).Policies.PreemptionDelay
 	r.Params.StrictGuarantee = s.model.Preemption.StrictGuarantee

@@ -45,10 +45,17 @@ func (s *script) explainAll(w io.Writer) {
 	}
 }
 
-// comparePreview prints where the queue of a pod that came has another quota than its dry run said.
-func (s *script) comparePreview(w io.Writer, uid types.UID, r *store.DryRun) {
+// comparePreview prints where a pod was refused, and its dry run said something else, and where its
+// queue has another quota. isNew is true for the first event of the pod.
+func (s *script) comparePreview(w io.Writer, uid types.UID, r *store.DryRun, isNew bool) {
 	x, known := s.store.Explanation(uid, s.now)
-	if !r.Unplaced.None() || !known || x.App == nil || x.Pod.Node != "" {
+	if !known || x.Pod.Foreign || x.Pod.Gated || x.Pod.Node != "" {
+		return
+	}
+	if refused := x.App == nil; isNew && (refused && r.Unplaced.Code != x.Why.Code || !refused && !r.Unplaced.None()) {
+		fmt.Fprintf(w, "!! %s: the dry run said %q, and so it is: %q\n", x.Pod.Name, r.Unplaced, x.Why)
+	}
+	if !r.Unplaced.None() || x.App == nil {
 		return
 	}
 	said, is := r.Queues.Queue(r.Leaf), x.Queues.Queue(x.App.Leaf)
@@ -119,6 +126,22 @@ func TestExplanationNamesLaw4(t *testing.T) {
 		over := !x.Room.DelayEnds.After(epoch.Add(after))
 		expect.Same(t, fmt.Sprintf("the delay is over after %v", after), after > 0, over)
 	}
+}
+
+// TestPreviewCountsHolders: a pod that holds a node uses the max in previews, as in a cycle.
+func TestPreviewCountsHolders(t *testing.T) {
+	s := store.New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=1 max.vcore=1 props=preemption.delay:1s\n  lab"), store.Options{})
+	s.UpsertNode("n1", queuestest.Vector("vcore=1 pods=10"), epoch)
+	s.Start(epoch)
+	victim := newPod("victim", "root.lab", "lab", queuestest.Vector("vcore=1 pods=1"))
+	victim.Node = "n1"
+	s.Upsert(victim, epoch)
+	s.Upsert(askingPod("holder"), epoch)
+	later := epoch.Add(time.Hour) // after the delay of the queue
+	expect.Same(t, "before the hold", reasons.Reason{}, s.DryRun(askingPod("next"), later).OverMax)
+	d, held := planFor(s, "holder", "", planner.Params{}, later)
+	expect.That(t, held, "no hold: %v", d)
+	expect.Same(t, "what refuses a further pod", reasons.OverMax, s.DryRun(askingPod("next"), later).OverMax.Code)
 }
 
 // TestPreviewCountsPodsThatWaitForRoom: the preview of a pod counts them as placed, as its plan does.

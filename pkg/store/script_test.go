@@ -283,9 +283,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
 			p := *s.pod(t, d, strings.Fields(line))
+			_, before := s.store.Explanation(p.UID, s.now)
 			preview := s.store.DryRun(p, s.now)
 			s.store.Upsert(p, s.now)
-			s.comparePreview(&b, p.UID, preview)
+			s.comparePreview(&b, p.UID, preview, !before)
 		}
 		return b.String()
 	case "too-early": // a cycle of pods that the store may not know yet

@@ -86,14 +86,14 @@ func (x *Lifecycle) leaveGang(p *model.Pod, now time.Time) {
 	}
 }
 
-// keepBack refuses a member of a gang while another pod asks for a Hard gang.
-func (x *Lifecycle) keepBack(p *model.Pod, id placement.Identity) reasons.Reason {
+// KeptBackBy returns the Hard gang that keeps back a member of a gang without a node, and the
+// reason; nil and none for any other pod.
+func (x *Lifecycle) KeptBackBy(p *model.Pod, id placement.Identity) (*model.HardGang, reasons.Reason) {
 	g := x.m.Gangs[cache.AppName{Namespace: p.Namespace, ID: id.Application}]
-	if g == nil || id.Shared || id.Gang != placement.GangSoft {
-		return reasons.Reason{}
+	if g == nil || id.Shared || id.Gang != placement.GangSoft || p.Node != "" {
+		return nil, reasons.Reason{}
 	}
-	g.BlockedPods[p.UID], p.Gang = p, g
-	return reasons.New(reasons.HardGangUnsupported,
+	return g, reasons.New(reasons.HardGangUnsupported,
 		"application %s has a pod that asks for gangSchedulingStyle=Hard, which is not offered, so no pod of its task groups is started",
 		id.Application)
 }

@@ -45,8 +45,8 @@ func (x *Lifecycle) Place(p *model.Pod, now time.Time) {
 		return
 	}
 	id, why := x.m.Identify(p.Pod)
-	if why.None() && p.Node == "" {
-		why = x.keepBack(p, id)
+	if g, kept := x.KeptBackBy(p, id); g != nil && why.None() {
+		g.BlockedPods[p.UID], p.Gang, why = p, g, kept
 	}
 	var a *model.App
 	if why.None() || p.Node != "" {
