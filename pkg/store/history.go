@@ -9,7 +9,7 @@ import (
 // EventReader reads the events of one topic. It is for one goroutine at a time.
 type EventReader struct {
 	s      *core
-	reader *history.Reader[output.Event]
+	reader *history.Reader
 }
 
 // Follow returns a reader of the events of a topic from now on, or from Start on for

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // takenAtOnce is the largest number of events that one Take returns, so that the lock of
@@ -17,45 +19,44 @@ const spareKept = 1 << 13
 // time when it ends, and readers see them from then on. Without a reader no events are
 // kept. If a reader is too slow, the oldest events go first, and are counted as lost. Make
 // one with NewEvents.
-type Events[E any] struct {
+type Events struct {
 	// Paused is true while no events are kept, even if there is a reader.
 	Paused bool
 
 	limit   int
-	stamp   func(*E, time.Time)
-	list    []E
+	list    []output.Event
 	first   uint64 // number of list[0]
 	ended   int    // how many of the list belong to changes that ended
-	readers []*Reader[E]
+	readers []*Reader
 }
 
 // Reader is the place of a reader in the list.
-type Reader[E any] struct {
-	events *Events[E]
+type Reader struct {
+	events *Events
 	next   uint64 // number of the next event to look at
 	ready  chan struct{}
 }
 
 // Ready delivers a value when there are events to take.
-func (r *Reader[E]) Ready() <-chan struct{} { return r.ready }
+func (r *Reader) Ready() <-chan struct{} { return r.ready }
 
-// NewEvents returns a list of at most limit events; stamp sets the time of an event.
-func NewEvents[E any](limit int, stamp func(*E, time.Time)) Events[E] {
-	return Events[E]{limit: limit, stamp: stamp}
+// NewEvents returns a list of at most limit events.
+func NewEvents(limit int) Events {
+	return Events{limit: limit}
 }
 
 // Follow adds a reader of the events from now on. The list must not be copied after that.
-func (l *Events[E]) Follow() *Reader[E] {
-	r := &Reader[E]{events: l, next: l.first + uint64(len(l.list)), ready: make(chan struct{}, 1)}
+func (l *Events) Follow() *Reader {
+	r := &Reader{events: l, next: l.first + uint64(len(l.list)), ready: make(chan struct{}, 1)}
 	l.readers = append(l.readers, r)
 	return r
 }
 
 // Wants tells whether events are kept.
-func (l *Events[E]) Wants() bool { return len(l.readers) > 0 && !l.Paused }
+func (l *Events) Wants() bool { return len(l.readers) > 0 && !l.Paused }
 
 // Add adds an event to the current change.
-func (l *Events[E]) Add(e E) {
+func (l *Events) Add(e output.Event) {
 	if !l.Wants() {
 		return
 	}
@@ -66,7 +67,7 @@ func (l *Events[E]) Add(e E) {
 }
 
 // AddFirst adds an event before all others of the current change.
-func (l *Events[E]) AddFirst(e E) {
+func (l *Events) AddFirst(e output.Event) {
 	if l.Add(e); l.Wants() {
 		last := len(l.list) - 1
 		copy(l.list[l.ended+1:], l.list[l.ended:last])
@@ -75,7 +76,7 @@ func (l *Events[E]) AddFirst(e E) {
 }
 
 // forget removes the n oldest events.
-func (l *Events[E]) forget(n int) {
+func (l *Events) forget(n int) {
 	l.list = slices.Delete(l.list, 0, n)
 	l.first += uint64(n)
 	l.ended = max(l.ended-n, 0)
@@ -85,12 +86,12 @@ func (l *Events[E]) forget(n int) {
 }
 
 // EndChange ends the current change: its events get the time and are for readers.
-func (l *Events[E]) EndChange(now time.Time) {
+func (l *Events) EndChange(now time.Time) {
 	if l.ended == len(l.list) {
 		return
 	}
 	for ; l.ended < len(l.list); l.ended++ {
-		l.stamp(&l.list[l.ended], now)
+		l.list[l.ended].At = now
 	}
 	for _, r := range l.readers {
 		Signal(r.ready)
@@ -100,7 +101,7 @@ func (l *Events[E]) EndChange(now time.Time) {
 // Take appends the next events to a list, in order, and returns how many were lost before
 // them since the last call. It appends at most 4,096 events; a reader calls it until it
 // appends none.
-func (r *Reader[E]) Take(into []E) (events []E, lost int) {
+func (r *Reader) Take(into []output.Event) (events []output.Event, lost int) {
 	l := r.events
 	if l.first > r.next {
 		lost = int(l.first - r.next)
@@ -115,7 +116,7 @@ func (r *Reader[E]) Take(into []E) (events []E, lost int) {
 }
 
 // trim forgets what all readers have taken, once it is most of the list.
-func (l *Events[E]) trim() {
+func (l *Events) trim() {
 	all := l.first + uint64(l.ended)
 	for _, r := range l.readers {
 		all = min(all, max(r.next, l.first))
@@ -126,7 +127,7 @@ func (l *Events[E]) trim() {
 }
 
 // Check verifies the bound, and that no reader is beyond the events that ended.
-func (l *Events[E]) Check() error {
+func (l *Events) Check() error {
 	if len(l.list) > l.limit || l.ended > len(l.list) {
 		return fmt.Errorf("history: %d events of at most %d, %d of them ended", len(l.list), l.limit, l.ended)
 	}

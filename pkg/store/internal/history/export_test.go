@@ -1,4 +1,4 @@
 package history
 
 // Len is the number of events that are kept.
-func (l *Events[E]) Len() int { return len(l.list) }
+func (l *Events) Len() int { return len(l.list) }

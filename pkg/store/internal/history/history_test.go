@@ -5,27 +5,28 @@ import (
 	"maps"
 	"math/rand"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-type event struct {
-	n  int
-	at time.Time
+// event is an event with a number.
+func event(n int) output.Event { return output.Event{Node: strconv.Itoa(n)} }
+
+func number(e output.Event) int {
+	n, _ := strconv.Atoi(e.Node)
+	return n
 }
 
-func newEvents(limit int) history.Events[event] {
-	return history.NewEvents(limit, func(e *event, now time.Time) { e.at = now })
-}
-
-func taken(r *history.Reader[event]) (out []int) {
+func taken(r *history.Reader) (out []int) {
 	events, _ := r.Take(nil)
 	for _, e := range events {
-		out = append(out, e.n)
+		out = append(out, number(e))
 	}
 	return out
 }
@@ -34,22 +35,22 @@ func taken(r *history.Reader[event]) (out []int) {
 func TestEventsReachEachReaderOnce(t *testing.T) {
 	for seed := range int64(50) {
 		r := rand.New(rand.NewSource(seed))
-		l := newEvents(20)
-		readers := []*history.Reader[event]{l.Follow(), l.Follow()}
+		l := history.NewEvents(20)
+		readers := []*history.Reader{l.Follow(), l.Follow()}
 		added, got, lost := 0, [2]int{}, [2]int{}
 		last := [2]int{-1, -1}
 		take := func(i int) {
 			events, missing := readers[i].Take(nil)
 			lost[i] += missing
 			for _, e := range events {
-				expect.That(t, e.n > last[i] && !e.at.IsZero(),
-					"seed %d: reader %d gets %+v after %d", seed, i, e, last[i])
-				last[i] = e.n
+				n := number(e)
+				expect.That(t, n > last[i] && !e.At.IsZero(), "seed %d: reader %d gets %+v after %d", seed, i, e, last[i])
+				last[i] = n
 				got[i]++
 			}
 		}
 		for n := range 500 {
-			l.Add(event{n: n})
+			l.Add(event(n))
 			added++
 			if r.Intn(3) > 0 {
 				l.EndChange(time.Unix(int64(n+1), 0))
@@ -75,31 +76,32 @@ func TestEventsReachEachReaderOnce(t *testing.T) {
 }
 
 func TestEventsOfAChangeHaveItsTime(t *testing.T) {
-	l := newEvents(10)
+	l := history.NewEvents(10)
 	r := l.Follow()
-	l.Add(event{n: 1})
+	l.Add(event(1))
 	l.EndChange(time.Unix(1, 0))
-	l.Add(event{n: 2})
-	l.AddFirst(event{n: 3})
+	l.Add(event(2))
+	l.AddFirst(event(3))
 	expect.Same(t, "before the change ends", []int{1}, taken(r))
 	l.EndChange(time.Unix(2, 0))
 	events, _ := r.Take(nil)
-	want := []event{{3, time.Unix(2, 0)}, {2, time.Unix(2, 0)}}
-	expect.That(t, slices.Equal(events, want), "after the change: %+v", events)
+	first, last := event(3), event(2)
+	first.At, last.At = time.Unix(2, 0), time.Unix(2, 0)
+	expect.Same(t, "after the change", []output.Event{first, last}, events)
 }
 
 // Events without a reader are not kept, and a reader is signaled.
 func TestEventsAreKeptForReadersOnly(t *testing.T) {
-	l := newEvents(10)
+	l := history.NewEvents(10)
 	wanted := l.Wants()
-	l.Add(event{n: 1})
+	l.Add(event(1))
 	l.EndChange(time.Unix(1, 0))
 	r := l.Follow()
 	events, lost := r.Take(nil)
 	expect.That(t, len(events) == 0 && lost == 0 && !wanted && l.Wants(), "%v, %d lost", events, lost)
 	l.EndChange(time.Unix(2, 0))
 	expect.That(t, len(r.Ready()) == 0, "signaled without an event")
-	l.Add(event{n: 3})
+	l.Add(event(3))
 	l.EndChange(time.Unix(3, 0))
 	expect.That(t, len(r.Ready()) == 1, "not signaled")
 	expect.Same(t, "taken", []int{3}, taken(r))
@@ -107,13 +109,13 @@ func TestEventsAreKeptForReadersOnly(t *testing.T) {
 
 // A call takes a bounded number of events, and the rest follows.
 func TestEventsAreTakenInPortions(t *testing.T) {
-	l := newEvents(10_000)
+	l := history.NewEvents(10_000)
 	r := l.Follow()
 	for n := range 9000 {
-		l.Add(event{n: n})
+		l.Add(event(n))
 	}
 	l.EndChange(time.Unix(1, 0))
-	var all []event
+	var all []output.Event
 	for calls := 1; ; calls++ {
 		before := len(all)
 		if all, _ = r.Take(all); len(all) == before {
@@ -123,15 +125,15 @@ func TestEventsAreTakenInPortions(t *testing.T) {
 			t.Fatalf("%d events by call %d", len(all)-before, calls)
 		}
 	}
-	expect.That(t, len(all) == 9000 && all[8999].n == 8999, "%d events", len(all))
+	expect.That(t, len(all) == 9000 && number(all[8999]) == 8999, "%d events", len(all))
 }
 
 // What all readers have taken is not kept.
 func TestEventsAreForgottenOnceTaken(t *testing.T) {
-	l := newEvents(1000)
+	l := history.NewEvents(1000)
 	slow, r := l.Follow(), l.Follow()
 	for n := range 100 {
-		l.Add(event{n: n})
+		l.Add(event(n))
 		l.EndChange(time.Unix(1, 0))
 		r.Take(nil)
 		slow.Take(nil)
@@ -141,12 +143,12 @@ func TestEventsAreForgottenOnceTaken(t *testing.T) {
 
 // Adding and taking allocate nothing once there are buffers.
 func TestEventsAllocateNothing(t *testing.T) {
-	l := newEvents(1 << 16)
+	l := history.NewEvents(1 << 16)
 	r := l.Follow()
-	var spare []event
+	var spare []output.Event
 	got := testing.AllocsPerRun(100, func() {
-		for n := range 100 {
-			l.Add(event{n: n})
+		for range 100 {
+			l.Add(output.Event{Node: "n"})
 			l.EndChange(time.Unix(1, 0))
 		}
 		spare, _ = r.Take(spare[:0])

@@ -31,7 +31,7 @@ import (
 // entry per pod, however often the pod changes, and objects that were never published leave
 // no entry when they go.
 type History struct {
-	Events    [output.Topics]history.Events[output.Event]
+	Events    [output.Topics]history.Events
 	treeNoted uint64 // tree generation of the last event QueuesWent
 	Reports   history.Reports
 	Waits     history.WaitCounts
@@ -47,7 +47,7 @@ type History struct {
 
 func newHistory() History {
 	h := History{
-		Events:  [output.Topics]history.Events[output.Event]{newEvents(), newEvents()},
+		Events:  [output.Topics]history.Events{history.NewEvents(eventsKept), history.NewEvents(eventsKept)},
 		Reports: history.NewReports(),
 		Waits:   history.NewWaitCounts(),
 		Seen:    map[string]*SeenNode{},
@@ -61,10 +61,6 @@ const FinishedKept = 1000
 
 // eventsKept is how many events are kept for readers, which come several times a second.
 const eventsKept = 1 << 16
-
-func newEvents() history.Events[output.Event] {
-	return history.NewEvents(eventsKept, func(e *output.Event, now time.Time) { e.At = now })
-}
 
 // AddFact adds a fact to the current change.
 func (h *History) AddFact(e output.Event) { h.Events[output.Facts].Add(e) }
