@@ -29,7 +29,6 @@ func (s *core) next() time.Time {
 func (s *Store) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.endChange(now)
-	s.model.Out.LastDeadline = time.Time{}
 	if s.model.Cache.Capacity.Tick(now) {
 		s.model.TellCapacity()
 	}

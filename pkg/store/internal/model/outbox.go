@@ -21,11 +21,7 @@ type Outbox struct {
 // Moved tells whether the next deadline is earlier than the one last returned; zero is no
 // deadline.
 func (o *Outbox) Moved(next time.Time) bool {
-	if next.IsZero() || (!o.LastDeadline.IsZero() && !next.Before(o.LastDeadline)) {
-		return false
-	}
-	o.LastDeadline = next
-	return true
+	return !next.IsZero() && (o.LastDeadline.IsZero() || next.Before(o.LastDeadline))
 }
 
 // AddWork adds an item, unless this process is a standby.
