@@ -11,7 +11,7 @@ import (
 type PlanInput struct {
 	Snapshot *planner.Snapshot
 	Ask      *planner.Ask
-	// Strict is params.StrictGuarantee.
+	// Strict is StrictGuarantee of [planner.Params].
 	Strict bool
 }
 

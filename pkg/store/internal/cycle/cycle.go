@@ -327,7 +327,7 @@ func (x *Cycle) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 }
 
 // ComeBack makes an unschedulable pod back off for a short time, so that it is tried again. It is
-// not tried earlier, because no event happened, but Ahead counts it, so room goes to it first.
+// not tried earlier, because no event happened, but GiveWay counts it, so room goes to it first.
 func (x *Cycle) ComeBack(uid types.UID, now time.Time) {
 	p, known := x.m.Pods[uid]
 	if !known || p.State != state.Unschedulable {
