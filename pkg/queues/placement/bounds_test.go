@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -25,6 +26,28 @@ func TestLongNamesOfUsers(t *testing.T) {
 		expect.That(t, why.Code == code && strings.Contains(why.Text, want), "%q, want %q", why, want)
 	}
 }
+
+// TestLongNamesInAnnotations: an application ID, or the queue of pods that share a generated ID,
+// was part of the name of the application with all 200,000 bytes, and that is copied for each pod
+// that plans see.
+func TestLongNamesInAnnotations(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	id, why := Identify(Pod{Annotations: map[string]string{KeyApplicationID: long, KeyQueue: "root." + long}}, false)
+	expect.That(t, why.None(), "a long application ID is refused: %v", why)
+	expect.Same(t, "application ID", long[:253]+"...", id.Application)
+	expect.That(t, len(id.Queue) < 5000, "the queue has %d bytes", len(id.Queue))
+	_, why = Place([]config.Rule{{Kind: config.RuleProvided, Create: true}}, Request{Identity: id}, noQueues{})
+	expect.That(t, why.Code == reasons.InvalidQueueName, "a queue with a long name: %v", why)
+	deepest := config.RootName + strings.Repeat("."+long[:64], maxDepth-1)
+	id, _ = Identify(Pod{Annotations: map[string]string{KeyQueue: deepest}}, false)
+	expect.Same(t, "the longest path that may be right", deepest, id.Queue)
+}
+
+// noQueues is a tree without queues.
+type noQueues struct{}
+
+func (noQueues) Queue(string) (QueueInfo, bool)         { return QueueInfo{}, false }
+func (noQueues) MaySubmit(_, _ string, _ []string) bool { return false }
 
 // TestReasonsNameTheBounds: what to do about a refusal says how long a name may be, and how
 // many levels a queue may have that a rule makes.

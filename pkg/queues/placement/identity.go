@@ -67,7 +67,7 @@ func Identify(p Pod, uniqueIDs bool) (Identity, reasons.Reason) {
 	id := Identity{
 		Application: application,
 		Shared:      shared,
-		Queue:       cmp.Or(p.Labels[KeyQueue], p.Annotations[KeyQueue], p.Labels[KeyLegacyQueue]),
+		Queue:       shorten(cmp.Or(p.Labels[KeyQueue], p.Annotations[KeyQueue], p.Labels[KeyLegacyQueue]), maxPath),
 		User:        user,
 		Gang:        gangOf(p.Annotations),
 	}
@@ -89,7 +89,7 @@ func applicationOf(p Pod, uniqueIDs bool) (id string, shared bool) {
 	case id == "":
 		return cut("yunikorn-"+p.Namespace+"-autogen", maxGeneratedID), true
 	}
-	return id, false
+	return shorten(id, maxName), false
 }
 
 func userOf(p Pod) (User, reasons.Reason) {

@@ -11,12 +11,16 @@ import (
 // can, and each level of a created queue costs memory.
 const maxDepth = 64
 
+// maxPath bounds the queue that a pod names, in bytes: no valid path is longer. It may be part of the
+// name of an application, also where no rule reads it.
+const maxPath = maxDepth * (64 + 1)
+
 // maxMade is how many levels the path of a queue may have that a rule makes together with
 // parents. One level below a queue that exists may be deeper.
 const maxMade = 8
 
-// maxName bounds the names of users and groups, in bytes. They are kept for each pod and
-// shown in lists.
+// maxName bounds the names of users and groups, and application IDs, in bytes. They are kept for
+// each pod and shown in lists.
 const maxName = 253
 
 // checkPath returns an error when a full path breaks the rules for queue names.
