@@ -164,7 +164,7 @@ func quotaTable(path []documents.QueueQuota, request map[string]resources.Amount
 func verdictOf(q *documents.QueueQuota, typ string, requested resources.Amount) string {
 	room, limited := q.Headroom[typ]
 	switch {
-	case q.Refuses != nil && limited && room < requested:
+	case q.Refuses != nil && limited && room-q.Arriving[typ] < requested:
 		return "refuses"
 	case slices.Contains(q.UnderGuarantee, typ):
 		return "under its guarantee"

@@ -39,7 +39,11 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 		out.Queue = queueFound(x)
 	}
 	if x.App != nil {
-		out.Quota = quotaOf(x.Queues, x.Queues, x.App.Leaf, p.Request, p.Node == "")
+		on := queues.OnArriving
+		if x.Hold != nil { // its plan counted the other holders
+			on = queues.OnAllocated
+		}
+		out.Quota = quotaOf(x.Queues, x.Queues, x.App.Leaf, p.Request, on, p.Node == "")
 		out.Window = &Window{x.Window, x.Taken}
 	}
 	if x.Standing != nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -82,7 +83,7 @@ func (p *Preview) Placed(r *store.DryRun, request resources.Vector) {
 		p.Queue.Note = "its application has pods already, and keeps their queue"
 	}
 	if r.Queues != nil && r.Ask != nil {
-		p.Quota = quotaOf(r.Queues, r.Snapshot, r.Leaf, r.Request, true)
+		p.Quota = quotaOf(r.Queues, r.Snapshot, r.Leaf, r.Request, queues.OnArriving, true)
 	}
 }
 

@@ -32,17 +32,17 @@ type QueueQuota struct {
 }
 
 // quotaOf are the queues from root to a leaf, in a tree that may have queues that are not
-// there yet; judged tells whether the request is still to be admitted.
-func quotaOf(v queues.View, s *queues.Snapshot, leaf queues.ID, request resources.Vector, judged bool) []QueueQuota {
+// there yet; judged tells whether the request is still to be admitted, on a basis.
+func quotaOf(v queues.View, s *queues.Snapshot, leaf queues.ID, request resources.Vector, on queues.Basis, judged bool) []QueueQuota {
 	var out []QueueQuota
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
-		out = append(out, queueQuota(s, q, request, judged))
+		out = append(out, queueQuota(s, q, request, on, judged))
 	}
 	slices.Reverse(out)
 	return out
 }
 
-func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, judged bool) QueueQuota {
+func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, on queues.Basis, judged bool) QueueQuota {
 	most := s.ShownMax(q)
 	out := QueueQuota{
 		Queue: q.Path, Guaranteed: q.Guaranteed.Map(), Max: most.Map(),
@@ -59,7 +59,7 @@ func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, j
 			out.UnderGuarantee = append(out.UnderGuarantee, name)
 		}
 	}
-	if why := queues.AdmitAt(q, request, queues.OnAllocated); !why.None() {
+	if why := queues.AdmitAt(q, request, on); !why.None() {
 		out.Refuses = &Reason{Code: string(why.Code), Message: why.Text}
 	}
 	return out
