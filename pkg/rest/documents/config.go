@@ -129,12 +129,29 @@ func render(spec *config.Spec) (asYAML, asJSON []byte, err error) {
 // documentOf reads the document of a configuration, which was found valid before.
 func documentOf(spec *config.Spec) (*Config, error) {
 	document := cmp.Or(spec.Document, config.DefaultDocument)
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(document), &node); err != nil {
+		return nil, err
+	}
+	writeOut(&node)
 	var out Config
-	if err := yaml.Unmarshal([]byte(document), &out); err != nil {
+	if err := node.Decode(&out); err != nil {
 		return nil, err
 	}
 	out.Checksum = cmp.Or(spec.Checksum, config.Checksum([]byte(document)))
 	return &out, nil
+}
+
+// writeOut puts what an alias stands for in its place. The library refuses to decode a document
+// that has many values by aliases; that of a configuration is bounded, aliases written out.
+func writeOut(n *yaml.Node) {
+	for i, c := range n.Content {
+		if c.Kind == yaml.AliasNode {
+			n.Content[i] = c.Alias // which is written out where it is
+		} else {
+			writeOut(c)
+		}
+	}
 }
 
 // HasConfig tells whether a configuration is in force. A scheduler that has not read one yet
