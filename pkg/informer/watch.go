@@ -95,7 +95,7 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 	}{
 		{"namespaces", factory.Core().V1().Namespaces().Informer(), Handler(w.namespace, w.namespaceGone)},
 		{"nodes", factory.Core().V1().Nodes().Informer(), Handler(w.node, w.nodeGone)},
-		{"pods", factory.Core().V1().Pods().Informer(), w.podHandler()},
+		{"pods", factory.Core().V1().Pods().Informer(), handler(w.pod, w.podGone, w.podLost)},
 		{"pod disruption budgets", factory.Policy().V1().PodDisruptionBudgets().Informer(), Handler(w.budget, w.budgetGone)},
 	} {
 		registration, err := r.informer.AddEventHandler(r.handler)
@@ -219,25 +219,6 @@ func (w *Watcher) podLost(pod *corev1.Pod) {
 	w.store.DeleteLastSeenPending(pod.UID, w.options.Clock.Now())
 }
 
-// podHandler is the handler of pods.
-func (w *Watcher) podHandler() cache.ResourceEventHandler {
-	h := Handler(w.pod, w.podGone)
-	h.DeleteFunc = func(obj any) {
-		unknown, missed := obj.(cache.DeletedFinalStateUnknown)
-		if missed {
-			obj = unknown.Obj
-		}
-		switch pod, _ := obj.(*corev1.Pod); {
-		case pod == nil:
-		case missed:
-			w.podLost(pod)
-		default:
-			w.podGone(pod)
-		}
-	}
-	return h
-}
-
 // forget stops passing the pod to the store again when its DaemonSet is created or
 // deleted.
 func (w *Watcher) forget(pod *corev1.Pod) {
@@ -318,6 +299,12 @@ func (w *Watcher) namespaceGone(ns *corev1.Namespace) {
 // Handler converts typed functions to an event handler; old is nil for an object that was
 // not known.
 func Handler[T any](set func(old, obj *T), gone func(*T)) cache.ResourceEventHandlerFuncs {
+	return handler(set, gone, gone)
+}
+
+// handler is Handler with another function for an object that went while the watch was
+// interrupted, as it was last seen.
+func handler[T any](set func(old, obj *T), gone, lost func(*T)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if t, ok := obj.(*T); ok {
@@ -331,11 +318,12 @@ func Handler[T any](set func(old, obj *T), gone func(*T)) cache.ResourceEventHan
 			}
 		},
 		DeleteFunc: func(obj any) {
+			end := gone
 			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = unknown.Obj
+				obj, end = unknown.Obj, lost
 			}
 			if t, ok := obj.(*T); ok {
-				gone(t)
+				end(t)
 			}
 		},
 	}

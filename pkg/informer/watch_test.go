@@ -76,7 +76,7 @@ func unwatched(t *testing.T) (*fixture, cache.ResourceEventHandler) {
 	t.Helper()
 	s := newFixture(t, fake.NewClientset())
 	s.store.Start(time.Now())
-	return s, s.watcher.podHandler()
+	return s, handler(s.watcher.pod, s.watcher.podGone, s.watcher.podLost)
 }
 
 // run runs the informers until the test ends, and does not wait for them.
