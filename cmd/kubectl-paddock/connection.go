@@ -18,7 +18,6 @@ import (
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -169,7 +168,7 @@ func (c *connection) fetch(ctx context.Context, client *http.Client, method, at 
 	if err != nil {
 		return reply{}, &usageError{err}
 	}
-	request.Header.Set(rest.ClientHeader, "kubectl-paddock")
+	request.Header.Set(documents.ClientHeader, "kubectl-paddock")
 	response, err := client.Do(request)
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return reply{}, fmt.Errorf("no answer within %v (--request-timeout): %w", c.timeout, err)
@@ -184,7 +183,7 @@ func (c *connection) fetch(ctx context.Context, client *http.Client, method, at 
 	case len(body) > maxAnswer:
 		return reply{}, fmt.Errorf("the answer of %s is larger than %d bytes: is that the scheduler?", at, maxAnswer)
 	}
-	return reply{response.StatusCode, body, response.Header.Get(rest.RoleHeader) == rest.RoleStandby}, nil
+	return reply{response.StatusCode, body, response.Header.Get(documents.RoleHeader) == documents.RoleStandby}, nil
 }
 
 // target returns a client and the URL below which the REST interface is.

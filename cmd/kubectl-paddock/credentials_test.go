@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // heard is a scheduler that answers nothing and remembers the credentials of requests.
@@ -26,7 +26,7 @@ func hear(t *testing.T, start func(http.Handler) *httptest.Server) *heard {
 	h := &heard{}
 	h.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.authorization = append(h.authorization, r.Header.Get("Authorization"))
-		expect.That(t, r.Header.Get(rest.ClientHeader) != "",
+		expect.That(t, r.Header.Get(documents.ClientHeader) != "",
 			"a request without the header by which the scheduler knows the plugin")
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprint(w, `{"status_code":403,"message":"Forbidden","description":"nobody may"}`)

@@ -207,7 +207,7 @@ func (s *session) standBy(t *testing.T, both bool) {
 	leads, asked := s.handler, 0
 	s.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked++; both || asked%2 == 1 {
-			w.Header().Set(rest.RoleHeader, rest.RoleStandby)
+			w.Header().Set(documents.RoleHeader, documents.RoleStandby)
 		}
 		if asked%2 == 0 {
 			leads.ServeHTTP(w, r)

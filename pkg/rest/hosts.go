@@ -9,11 +9,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// ClientHeader is sent by kubectl paddock. The API server's proxy passes on the Host of the
-// API server, which can be any name. Browsers let no script set a header whose name begins
-// with "Sec-", so a request with it does not come from a web page.
-const ClientHeader = "Sec-Paddock-Client"
-
 // HostNames returns the names under which clients may ask. A name without a dot is that of
 // a Service in the namespace.
 func HostNames(names []string, namespace string) []string {
@@ -59,7 +54,7 @@ func (h hosts) allow(value string) bool {
 // wrap answers only requests for names that are allowed.
 func (h hosts) wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h.allow(r.Host) || r.Header.Get(ClientHeader) != "" {
+		if h.allow(r.Host) || r.Header.Get(documents.ClientHeader) != "" {
 			handler.ServeHTTP(w, r)
 			return
 		}

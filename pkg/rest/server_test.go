@@ -131,7 +131,7 @@ func hosted(t *testing.T) {
 		expect.Says(t, body, "not known as "+host+":", "restHosts")
 	}
 	// Through the API server's proxy the host is that of the API server.
-	status, _ := ask("Host: api.example.com:6443\r\n" + ClientHeader + ": kubectl-paddock")
+	status, _ := ask("Host: api.example.com:6443\r\n" + documents.ClientHeader + ": kubectl-paddock")
 	expect.Same(t, "kubectl paddock through the API server", http.StatusOK, status)
 }
 
@@ -163,7 +163,7 @@ func TestStandbySaysSo(t *testing.T) {
 	`)
 	for _, e := range c.server.endpoints() {
 		w, _ := c.do(e.method, strings.NewReplacer("{", "", "}", "").Replace(e.path))
-		expect.Same(t, e.path+" has "+RoleHeader, RoleStandby, w.Header().Get(RoleHeader))
+		expect.Same(t, e.path+" has "+documents.RoleHeader, documents.RoleStandby, w.Header().Get(documents.RoleHeader))
 	}
 	for pod, want := range map[string]bool{"tried": true, "large": true, "lost": false, "runs": false} {
 		x := explain(pod)
@@ -182,7 +182,7 @@ func TestStandbySaysSo(t *testing.T) {
 	again := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	again.Header.Set("If-None-Match", standing.Header().Get("ETag"))
 	page := c.ask(again)
-	expect.That(t, page.Code == http.StatusOK && page.Header().Get(RoleHeader) == "", "the leader: %d", page.Code)
+	expect.That(t, page.Code == http.StatusOK && page.Header().Get(documents.RoleHeader) == "", "the leader: %d", page.Code)
 	expect.That(t, !strings.Contains(page.Body.String(), "This replica is a standby"), "it stands by")
 }
 

@@ -2,14 +2,8 @@ package rest
 
 import (
 	"net/http"
-)
 
-// RoleHeader is on each answer of a standby, with the value RoleStandby. A standby has the
-// same books as the leader, but makes no attempts and no decisions and does not know their
-// results.
-const (
-	RoleHeader  = "Paddock-Role"
-	RoleStandby = "standby"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // standsBy tells whether another replica leads.
@@ -19,7 +13,7 @@ func (s *Server) standsBy() bool { return !s.options.Leading() }
 func (s *Server) marked(handler http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.standsBy() {
-			w.Header().Set(RoleHeader, RoleStandby)
+			w.Header().Set(documents.RoleHeader, documents.RoleStandby)
 		}
 		handler.ServeHTTP(w, r)
 	}

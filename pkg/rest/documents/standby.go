@@ -4,6 +4,14 @@ import (
 	"fmt"
 )
 
+// RoleHeader is on each answer of a standby, with the value RoleStandby. A standby has the
+// same books as the leader, but makes no attempts and no decisions and does not know their
+// results.
+const (
+	RoleHeader  = "Paddock-Role"
+	RoleStandby = "standby"
+)
+
 // AskLeader is what to do where only the leader knows.
 const AskLeader = "This replica is a standby and does not know what was tried for the pod. " +
 	"Ask the leader (the scheduler's lease names it), or use kubectl describe pod."
