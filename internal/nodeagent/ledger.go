@@ -208,12 +208,10 @@ func (l *ledger) verdict(uid types.UID) (entry, bool) {
 	return entry{}, false
 }
 
-// counts counts nodes of ours, pods by standing on them, and nodes with admitted pods
-// that exceed their size.
-func (l *ledger) counts() (nodes, overcommit int, pods map[standing]int) {
+// counts counts nodes of ours, and those with admitted pods that exceed their size.
+func (l *ledger) counts() (nodes, overcommit int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	pods = map[standing]int{}
 	for _, b := range l.nodes {
 		if b.info.Node() == nil {
 			continue
@@ -222,9 +220,6 @@ func (l *ledger) counts() (nodes, overcommit int, pods map[standing]int) {
 		if overcommitted(b.info) {
 			overcommit++
 		}
-		for _, e := range b.pods {
-			pods[e.where]++
-		}
 	}
-	return nodes, overcommit, pods
+	return nodes, overcommit
 }

@@ -159,6 +159,5 @@ func (a *Agent) remove(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("delete pod %s: %w", podKey(pod), err)
 	}
-	a.counters.change(func(s *Stats) { s.Removed++ })
 	return nil
 }

@@ -16,17 +16,11 @@ type Stats struct {
 	// resources. The agent never admits such a pod; this happens only when a node
 	// shrinks.
 	OvercommittedNodes int `json:"overcommittedNodes"`
-	// Waiting, Admitted, Refused and Ended count the existing pods on managed nodes.
-	Waiting  int `json:"waiting"`
-	Admitted int `json:"admitted"`
-	Refused  int `json:"refused"`
-	Ended    int `json:"ended"`
 	// Rejections counts rejected pods by reason ("OutOfcpu") since the start of the
 	// agent.
 	Rejections map[string]int64 `json:"rejections"`
-	// Removed counts the deletions completed, Errors the failed API calls (all are repeated).
-	Removed int64 `json:"removed"`
-	Errors  int64 `json:"errors"`
+	// Errors counts the failed API calls (all are repeated).
+	Errors int64 `json:"errors"`
 }
 
 // Rejected returns the number of rejected pods over all reasons.
@@ -57,9 +51,7 @@ func (a *Agent) Stats() Stats {
 		s = *totals
 		s.Rejections = maps.Clone(totals.Rejections)
 	})
-	var pods map[standing]int
-	s.Nodes, s.OvercommittedNodes, pods = a.ledger.counts()
-	s.Waiting, s.Admitted, s.Refused, s.Ended = pods[waiting], pods[admitted], pods[refused], pods[ended]
+	s.Nodes, s.OvercommittedNodes = a.ledger.counts()
 	return s
 }
 
