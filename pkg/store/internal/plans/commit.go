@@ -243,12 +243,9 @@ func (x *Plans) remaining(p *model.Pod, in *output.NodeBoundPlanInput, left []*m
 	}
 	d.FitsCalls, d.Selection = known.FitsCalls, known.Selection
 	for _, v := range left {
-		at := slices.IndexFunc(in.Node.Pods, func(n daemonset.Pod) bool { return n.UID == string(v.UID) })
-		if at < 0 {
-			continue // it is on no node, so it is not needed
-		}
+		pod := &planner.Pod{UID: string(v.UID), Namespace: v.Namespace, Name: v.Name} // what it is now, Judge reads of the node
 		// Foreign is the most harmful class: D5 refuses no victim of a class that is not known.
-		victim := daemonset.Victim{Pod: &in.Node.Pods[at], Class: daemonset.Foreign, ForRoom: !byFilters}
+		victim := daemonset.Victim{Pod: &daemonset.Pod{Pod: pod}, Class: daemonset.Foreign, ForRoom: !byFilters}
 		if i := slices.IndexFunc(known.Victims, func(k daemonset.Victim) bool { return k.UID == string(v.UID) }); i >= 0 {
 			victim = known.Victims[i]
 		}
