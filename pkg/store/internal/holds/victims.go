@@ -146,7 +146,7 @@ func (x *Holds) lacks(p *model.Pod, n *cache.Node, without []*model.Pod) bool {
 	}
 	gone := func(q *queues.Queue) (sum resources.Vector) {
 		for _, v := range without {
-			if queues.IsWithin(x.m.Cache.Tree(), v.App.Leaf, q.ID) {
+			if v.App != nil && queues.IsWithin(x.m.Cache.Tree(), v.App.Leaf, q.ID) { // a claim may name any pod
 				sum = sum.Add(v.Amount())
 			}
 		}
