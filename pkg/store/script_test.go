@@ -61,7 +61,7 @@ import (
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT] [types=N]
-//	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
+//	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM [since=D]]
 //	     [tier=T] [preempted] [grace=D] [stays=D] [unready] [not-started] [originator] [!originator] [role]
 //	----
 //
@@ -480,6 +480,9 @@ func setPod(p *objects.Pod, word string) bool {
 				p.Claim.Victims = append(p.Claim.Victims, types.UID(name))
 			}
 		}
+	case "since": // of the claim
+		after, _ := time.ParseDuration(value)
+		p.Claim.Since = epoch.Add(after)
 	case "said": // what the condition PodScheduled says
 		p.Demand = map[string]objects.DemandSaid{"wanted": objects.DemandWanted, "beyond": objects.DemandBeyond, "error": objects.DemandOther}[value]
 	case "soft-gang":

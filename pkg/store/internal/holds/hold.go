@@ -58,16 +58,20 @@ func New(m *model.Model, states *admission.States) *Holds { return &Holds{m, sta
 // PlaceHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
-	h.LatestFrom = h.Since.Add(x.m.Preemption.HoldTimeout)
+	began := h.Since
+	if began.After(now) { // a claim may say so, and clocks differ
+		began = now
+	}
+	h.LatestFrom = began.Add(x.m.Preemption.HoldTimeout)
 	if h.NodeBound { // before that, no victim may be chosen
 		h.LatestFrom = h.LatestFrom.Add(x.m.Preemption.NodeBoundParams.StartDelay)
 	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.GroupInHolds()
 	h.Awaited = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
-	x.noteOwn(p, &h, h.Since)
+	x.noteOwn(p, &h, began)
 	before := x.m.Preemption.Ledger.RequestOnly(h.Node)
 	if err := x.m.Preemption.Ledger.Place(h); err != nil {
-		x.m.Preemption.OwnTime.End(p.UID, h.Since)
+		x.m.Preemption.OwnTime.End(p.UID, began)
 		return err
 	}
 	x.m.History.NoteHold(output.HoldBegan, &h)
