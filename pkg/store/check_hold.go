@@ -27,18 +27,10 @@ func (s *core) checkForeign(p *model.Pod) error {
 	case (p.State == state.BackingOff || s.leavesInTime(p)) != (p.Timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.Timer.IsSet())
 	}
-	return s.checkAwaits(p)
-}
-
-// checkAwaits verifies that no pod that has a node awaits a change of it.
-func (s *core) checkAwaits(p *model.Pod) error {
-	if s.model.Preemption.NodeBound.Awaits(p.UID) && p.State.HasNode() {
-		return errors.New("awaits a change of its node and has a node")
-	}
 	return nil
 }
 
-// checkAskers verifies that the askers which watch or await something exist, that
+// checkAskers verifies that the askers which watch something exist and need a node, that
 // those which wait for a quota hold a node, and that no pod keeps room by D0 that may not be tried.
 func (s *core) checkAskers() []error {
 	var errs []error
@@ -61,8 +53,8 @@ func (s *core) checkAskers() []error {
 		}
 	}
 	for uid := range s.model.Preemption.Watches.All() {
-		if s.model.Pods[uid] == nil {
-			errs = append(errs, fmt.Errorf("watches: pod %s is gone", uid))
+		if p := s.model.Pods[uid]; p == nil || p.State.HasNode() {
+			errs = append(errs, fmt.Errorf("watches: pod %s is gone or has a node", uid))
 		}
 	}
 	return append(errs, s.checkWaiting()...)
@@ -112,7 +104,7 @@ func (s *core) checkAsker(p *model.Pod) error {
 	case held && !h.NodeBound && s.mayBePlaced(p, &h):
 		return fmt.Errorf("may be placed on node %s, which it holds, and is not tried", h.Node)
 	}
-	return s.checkAwaits(p)
+	return nil
 }
 
 // mayBePlaced tells whether an asker that waits for its victims needs none of them any

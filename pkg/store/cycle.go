@@ -68,7 +68,6 @@ const NoSnapshot = math.MaxInt
 func (s *Store) Assume(uid types.UID, node string, seen int, now time.Time) queues.Verdict {
 	s.mu.Lock()
 	defer func() {
-		s.plans.RecheckLater(now)
 		s.model.Pending.NoteUnfilled(now)
 		s.endChangeUnfilled(now)
 	}()

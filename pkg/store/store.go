@@ -132,7 +132,6 @@ func (s *core) change(now time.Time, f func()) {
 // releases the lock, and wakes the goroutine that takes activations if there is work for
 // it.
 func (s *core) endChange(now time.Time) {
-	s.plans.RecheckLater(now)
 	s.fill(now)
 	s.endChangeUnfilled(now)
 }

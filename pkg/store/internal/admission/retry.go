@@ -25,10 +25,10 @@ func (x *States) BringBackWaiting(now time.Time) {
 }
 
 // bringBack does for an unschedulable pod what the scheduler's queue does after an event that may
-// help it. A node-bound pod that waits for its node is skipped: changes of that node bring it back.
+// help it. A node-bound pod that watches its node is skipped: changes of that node bring it back.
 func (x *States) bringBack(p *model.Pod, now time.Time) {
 	switch {
-	case p.State != state.Unschedulable || x.m.Preemption.NodeBound.Awaits(p.UID):
+	case p.State != state.Unschedulable, p.RequiredNode != "" && x.m.Preemption.Watches.Has(p.UID):
 	case p.Foreign || p.Asker.HoldsNode():
 		x.BackOff(p, preemption.Latest(p.BackoffEnds, now))
 	default:
@@ -113,7 +113,6 @@ func (x *States) Disarm(p *model.Pod) {
 	x.m.PreemptionQueue.Leave(p.Asker)
 	x.m.Preemption.Watches.Remove(p.UID)
 	x.m.Touch(x.m.Cache.Nodes.Get(x.m.Preemption.StopWaiting(p.UID)))
-	x.m.Preemption.NodeBound.Await(p.UID, false)
 }
 
 // LetThrough gives a pod a slot, whatever the window and the order say, and has the scheduler

@@ -135,7 +135,7 @@ func (x *Holds) FinishHold(p *model.Pod, e preemption.Ending, now time.Time) {
 	p.NodesGeneration = 0 // its cycles looked at its node only
 	x.states.SetHoldsNode(p, false)
 	x.m.Pending.BlockedHolders.Remove(p)
-	x.m.Preemption.NodeBound.Await(p.UID, false)
+	x.m.Preemption.Watches.Remove(p.UID)
 	for _, v := range x.spare(&h, nil) {
 		x.Stays(v, now)
 	}

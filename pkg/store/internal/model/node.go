@@ -19,7 +19,6 @@ import (
 func (x *Model) RouteNodes() {
 	for _, name := range x.Cache.Nodes.Take() {
 		x.Preemption.Watches.Change(preemption.WatchedNode(name))
-		x.Preemption.NodeBound.Change(name)
 		x.Preemption.Snapshot.MarkStale(name)
 	}
 }

@@ -52,7 +52,7 @@ func (x *Plans) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time
 		return nil, why
 	}
 	x.m.Freed(x.m.Preemption.NodeBound.Tried(uid, now))
-	x.m.Preemption.NodeBound.Await(uid, false)
+	x.m.Preemption.Watches.Remove(uid)
 	if n := x.m.Cache.Nodes.Get(p.RequiredNode); n != nil {
 		x.holds.SetInPermit(p, inPermit)
 		p.Asker.Impossible = p.Asker.Impossible && p.Asker.SawNode == n.Generation()
@@ -97,11 +97,18 @@ func (x *Plans) whyNotNodeBound(p *model.Pod, now time.Time) (why reasons.Reason
 // no queue also comes back at the given time; for others the end of the cycle sees to that.
 func (x *Plans) awaitNode(p *model.Pod, why reasons.Reason, from time.Time) reasons.Reason {
 	p.Asker.Refused = why
-	x.m.Preemption.NodeBound.Await(p.UID, x.m.Cache.Nodes.Get(p.RequiredNode) != nil)
+	if x.m.Cache.Nodes.Get(p.RequiredNode) != nil {
+		x.watchNode(p)
+	}
 	if p.Foreign && !from.IsZero() {
 		x.states.ReturnBy(p, from)
 	}
 	return why
+}
+
+// watchNode brings a node-bound pod back when its node changes (takeChanges).
+func (x *Plans) watchNode(p *model.Pod) {
+	x.m.Preemption.Watches.Set(p.UID, []preemption.Watched{preemption.WatchedNode(p.RequiredNode)})
 }
 
 // nodeBoundInput returns the input of a decision for a pod.

@@ -95,16 +95,21 @@ func isStuck(p *model.Pod) bool {
 }
 
 // takeChanges brings the next plan of the askers forward that watch a changed queue or
-// node, to a second after their last one. Pods that law 4 stops keep watching.
+// node, to a second after their last one. Pods that law 4 stops keep watching, and so do node-bound
+// pods until their next plan.
 func (x *Plans) takeChanges(now time.Time) {
 	for _, uid := range x.m.Preemption.Watches.Take(now) {
 		p := x.m.Pods[uid]
+		soonest := p.Asker.TriedAt.Add(preemption.AtMostEvery)
+		if p.RequiredNode != "" {
+			x.states.ReturnBy(p, preemption.Latest(now, soonest))
+			continue
+		}
 		if !x.m.MeetsLaw4(p) {
 			continue
 		}
 		x.m.Preemption.Watches.Remove(uid)
 		p.Sweeping().Restart()
-		soonest := p.Asker.TriedAt.Add(preemption.AtMostEvery)
 		if p.EquivalenceClass != nil {
 			p.EquivalenceClass.RetryAt = soonest
 		}

@@ -215,24 +215,16 @@ func (x *Plans) setReturn(p *model.Pod, d *daemonset.Decision, again, now time.T
 	case !again.IsZero():
 		x.states.ReturnBy(p, again)
 	case d.Stopped == daemonset.RuleNoVictims:
-		x.m.Preemption.NodeBound.Await(p.UID, true)
+		x.watchNode(p)
 	case x.holds.Ready(p, &h):
 		x.states.ReturnBy(p, x.holds.NextTry(p, &h, now))
 	}
 }
 
-// RecheckNode lets an asker through soon if its awaited node changed since its
-// decision began.
+// RecheckNode lets an asker through soon if the node that it watches changed since its decision
+// began: takeChanges does not bring back a pod in its cycle.
 func (x *Plans) RecheckNode(p *model.Pod) {
-	if n := x.m.Cache.Nodes.Get(p.RequiredNode); x.m.Preemption.NodeBound.Awaits(p.UID) && n != nil && n.Generation() != p.Asker.SawNode {
+	if n := x.m.Cache.Nodes.Get(p.RequiredNode); x.m.Preemption.Watches.Has(p.UID) && n != nil && n.Generation() != p.Asker.SawNode {
 		x.states.ReturnBy(p, p.Asker.TriedAt.Add(preemption.AtMostEvery))
-	}
-}
-
-// RecheckLater lets askers through when their node changed, at most once a second.
-func (x *Plans) RecheckLater(now time.Time) {
-	for _, uid := range x.m.Preemption.NodeBound.TakeChanged() {
-		p := x.m.Pods[uid]
-		x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))
 	}
 }

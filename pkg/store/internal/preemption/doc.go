@@ -16,8 +16,7 @@
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
 //	Ledger     the nodes that are held for askers
-//	NodeBound  node-bound pods: those that were not tried on their nodes, and those that wait
-//	           for a change of them
+//	NodeBound  node-bound pods, and which of them were not tried on their nodes
 //	OwnTime    for how long a namespace keeps a node for pods of its own that leave
 //
 // A plan for a pod of a queue is made at the latest of these times:

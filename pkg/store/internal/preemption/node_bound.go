@@ -62,7 +62,6 @@ type NodeBound struct {
 	ends    ranking.Heap[*boundTime]             // by when
 	inOrder map[queues.ID]map[types.UID]struct{} // counting pods that wait in the order, by leaf
 	noted   map[types.UID]struct{}               // pods to judge again
-	changed map[string]struct{}                  // awaited nodes that changed
 }
 
 type boundTo struct {
@@ -71,7 +70,6 @@ type boundTo struct {
 	leaf   queues.ID // where it waits in the order while it counts; NoQueue if it does not
 	tried  bool      // its cycle ended, whether it counted or not
 	counts bool      // never together with tried
-	awaits bool      // a change of its node brings it back
 }
 
 // boundTime is how long the pods of a namespace counted on a node.
@@ -94,7 +92,6 @@ func NewNodeBound() *NodeBound {
 		times:   map[string]map[string]*boundTime{},
 		inOrder: map[queues.ID]map[types.UID]struct{}{},
 		noted:   map[types.UID]struct{}{},
-		changed: map[string]struct{}{},
 		ends: ranking.New(func(a, b *boundTime) bool {
 			return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.node, b.node), cmp.Compare(a.namespace, b.namespace)) < 0
 		}),
@@ -260,45 +257,8 @@ func (b *NodeBound) setLeaf(x *boundTo, leaf queues.ID) {
 	}
 }
 
-// Await sets whether a pod is brought back when its node changes.
-func (b *NodeBound) Await(uid types.UID, awaits bool) {
-	if x := b.pods[uid]; x != nil {
-		x.awaits = awaits
-	}
-}
-
-// Awaits tells whether a pod is brought back when its node changes.
-func (b *NodeBound) Awaits(uid types.UID) bool {
-	x := b.pods[uid]
-	return x != nil && x.awaits
-}
-
 // All yields all pods, in no particular order.
 func (b *NodeBound) All() iter.Seq[types.UID] { return maps.Keys(b.pods) }
-
-// Change notes that a node changed for plans.
-func (b *NodeBound) Change(node string) {
-	for _, x := range b.on[node] {
-		if x.awaits {
-			b.changed[node] = struct{}{}
-			return
-		}
-	}
-}
-
-// TakeChanged returns the pods that await a node which changed since the last call, by node
-// and in their order there. They go on waiting.
-func (b *NodeBound) TakeChanged() (out []types.UID) {
-	for _, node := range slices.Sorted(maps.Keys(b.changed)) {
-		for _, x := range b.on[node] {
-			if x.awaits {
-				out = append(out, x.UID)
-			}
-		}
-	}
-	clear(b.changed)
-	return out
-}
 
 // Reset handles a change of a node. It grants all pods of the node their time again from now
 // on, whether they were tried or not.

@@ -30,9 +30,9 @@ func (a Watched) compare(b Watched) int {
 }
 
 // Watches has the queues and nodes that refused askers watch. A change there may help
-// an asker before its retry interval ends (P2). Queues change with every pod that
-// starts or ends, and thousands of pods may watch one, so the changes of AtMostEvery are
-// taken together.
+// an asker before its retry interval ends (P2), and a node-bound one watches its node. Queues
+// change with every pod that starts or ends, and thousands of pods may watch one, so the changes
+// of AtMostEvery are taken together.
 type Watches struct {
 	of      map[types.UID][]Watched
 	by      map[Watched]map[types.UID]struct{}
