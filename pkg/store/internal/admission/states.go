@@ -96,9 +96,8 @@ func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.Enter(p, state.Admitted)
 	x.m.History.Reports.Admitted(p.Report, now)
 	x.m.Pending.Window.Enter(p)
-	x.m.Recharge(p)
 	p.App.AddSlots(1)
-	x.m.UpdateCounted(p.App)
+	x.m.Recharge(p)
 	p.ReopenedAtAdmission = x.m.Pending.Classes.Limit.Reopened()
 	x.StartLease(p, now)
 	x.m.Pending.Keys.Add(p.UID, queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority), now.UnixNano())
@@ -118,12 +117,9 @@ func (x *States) leaveSlot(p *model.Pod, to state.State) {
 	x.m.Pending.Timers.Clear(&p.Timer)
 	x.m.PreemptionQueue.End(p.UID)
 	x.KeepArmed(p)
-	if to.HasNode() {
-		return
+	if !to.HasNode() {
+		x.m.Charge(p, p.Amount(), p.In()&^cache.Admitted)
 	}
-	x.m.Charge(p, p.Amount(), p.In()&^cache.Admitted)
-	x.m.UpdateCounted(p.App)
-	x.m.NoteMoreRoom(p.App.Leaf)
 }
 
 // ToUnschedulable moves a pod to Unschedulable after a cycle, or from Assumed (already
@@ -170,7 +166,6 @@ func (x *States) ToAllocated(p *model.Pod, to state.State, node string, now time
 	if to == state.Bound {
 		x.m.History.Begin(p.App, now)
 	}
-	x.m.UpdateCounted(p.App)
 }
 
 // LeaveAllocated takes back the charge of an assumed or bound pod, and takes it off its
@@ -181,8 +176,6 @@ func (x *States) LeaveAllocated(p *model.Pod) {
 	x.m.PlaceOn(p, "", resources.Vector{})
 	x.m.Charge(p, p.Amount(), 0)
 	x.m.History.Counts.Released++
-	x.m.UpdateCounted(p.App)
-	x.m.NoteMoreRoom(p.App.Leaf)
 }
 
 // Requeue moves a pod from Unschedulable to Queued, or to BackingOff while its back-off

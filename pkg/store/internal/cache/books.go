@@ -37,9 +37,13 @@ func (c Change) ForPlans() bool {
 // ChangesOrder tells whether the change matters to the order of queues, which depends on
 // what is committed and on the part of it that plans take.
 func (c Change) ChangesOrder() bool {
-	more := c.Allocated.Add(c.Admitted).Add(c.Arriving)
-	return !more.IsZero() || !c.Leaving.IsZero() || !c.Preempted.IsZero()
+	return !c.committed().IsZero() || !c.Leaving.IsZero() || !c.Preempted.IsZero()
 }
+
+// LeavesRoom tells whether quotas may have more room after the change.
+func (c Change) LeavesRoom() bool { return c.committed().HasNegative() }
+
+func (c Change) committed() resources.Vector { return c.Allocated.Add(c.Admitted).Add(c.Arriving) }
 
 // Books have the usage of queues, users and groups, and decide what the quotas allow. The
 // usage of a queue is in the tree.

@@ -194,7 +194,6 @@ func (x *Lifecycle) confirm(p *model.Pod, event *objects.Pod, now time.Time) {
 	x.holds.EndHold(p, reservations.Bound, reasons.Reason{}, now)
 	x.holds.WakeHolders(event.Node, "", now)
 	x.readClaim(p, now)
-	x.m.NoteMoreRoom(p.App.Leaf) // it may use less than it requested
 	x.m.DropWaitingState(p, now)
 }
 
@@ -208,7 +207,6 @@ func (x *Lifecycle) resize(p *model.Pod, event *objects.Pod, now time.Time) {
 	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
 		x.m.Charge(p, event.Request, p.In())
-		x.m.NoteMoreRoom(p.App.Leaf)
 	}
 	switch {
 	case elsewhere:

@@ -56,7 +56,7 @@ func (x *Model) Leave(p *Pod, now time.Time) {
 	if last := a.Leave(&p.CachePod); !last {
 		return
 	}
-	x.UpdateCounted(a)
+	x.updateCounted(a)
 	x.History.Apps.Remove(a, a.Serial)
 	x.History.noteApp(output.AppRemoved, a)
 	x.Pending.ForgetApp(a)
@@ -66,7 +66,7 @@ func (x *Model) Leave(p *Pod, now time.Time) {
 		x.History.Waits.Close(a.Leaf)
 		x.Cache.Empty.Note(x.Cache.Tree().Queue(a.Leaf), now)
 	}
-	x.NoteMoreRoom(a.Leaf)
+	x.noteMoreRoom(a.Leaf)
 }
 
 // LeaveForGood takes a pod that is gone out of its application. If it was the last
@@ -95,15 +95,15 @@ func (x *Model) NewApp(name cache.AppName, leaf queues.ID, user string, groups [
 	return a
 }
 
-// UpdateCounted updates whether an application counts against maxapplications.
-func (x *Model) UpdateCounted(a *App) {
+// updateCounted updates whether an application counts against maxapplications.
+func (x *Model) updateCounted(a *App) {
 	if !x.Cache.Books.UpdateCounted(&a.CacheApp) {
 		return
 	}
 	x.History.Apps.Add(a)
 	x.Pending.Order.SetClass(a.Ordered, a.Class(x.Cache.Tree()))
 	if !a.Counted() { // another application may start
-		x.NoteMoreRoom(a.Leaf)
+		x.noteMoreRoom(a.Leaf)
 	}
 }
 

@@ -11,16 +11,21 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-// Charge sets what a pod of an application is charged, and updates the orders.
+// Charge sets what a pod of an application is charged, and updates what depends on it: whether the
+// application counts, the orders, and which queues may have more room.
 func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 	a := p.App
 	c := x.Cache.Books.Charge(&p.CachePod, amount, in)
+	x.updateCounted(a)
 	x.Pending.Demand.Changed()
 	x.History.Apps.Add(a)
 	x.queuesChanged(a.Leaf, c)
 	x.PreemptionQueue.Order.Tell(x.Cache.Tree(), a, a.Leaf, a.Committed())
 	if c.ChangesOrder() {
 		x.Pending.SetUsed(x.Cache.Tree(), a, a.Ordered, a.Leaf, a.Committed())
+	}
+	if c.LeavesRoom() {
+		x.noteMoreRoom(a.Leaf)
 	}
 }
 
@@ -51,12 +56,7 @@ func (x *Model) RechargeIn(p *Pod, in cache.Columns) {
 	if p.In() == in {
 		return
 	}
-	arrived := p.Is(cache.Arriving)
 	x.Charge(p, p.Amount(), in)
-	if arrived {
-		x.NoteMoreRoom(p.App.Leaf)
-	}
-	x.UpdateCounted(p.App)
 	x.TouchPod(p)
 }
 
@@ -98,8 +98,8 @@ func Refused(why reasons.Reason) queues.Verdict {
 	return queues.Verdict{At: queues.NoQueue, Reason: why}
 }
 
-// NoteMoreRoom notes that the queues of a leaf may have more room.
-func (x *Model) NoteMoreRoom(leaf queues.ID) { x.Pending.NoteMoreRoom(x.Cache.Tree(), leaf) }
+// noteMoreRoom notes that the queues of a leaf may have more room.
+func (x *Model) noteMoreRoom(leaf queues.ID) { x.Pending.NoteMoreRoom(x.Cache.Tree(), leaf) }
 
 // IndexQueues gives the orders all queues with changed settings.
 func (x *Model) IndexQueues() {
