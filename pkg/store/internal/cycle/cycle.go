@@ -151,10 +151,7 @@ func (x *Cycle) NoNode(uid types.UID, class string, why reasons.Reason, now time
 	}
 	if p.RequiredNode != "" {
 		from, _ := p.PlanFrom()
-		if p.Asker.ByTime {
-			from = preemption.Latest(from, p.Asker.RetryAt)
-		}
-		if from.After(now) {
+		if from = preemption.Latest(from, p.Asker.RetryAt); from.After(now) {
 			x.states.BackOff(p, from)
 		}
 		x.plans.RecheckNode(p)

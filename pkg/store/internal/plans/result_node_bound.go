@@ -63,16 +63,15 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 
 // refuseNode ends the plan without a hold, and ends the hold if there is one.
 func (x *Plans) refuseNode(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
-	var again time.Time
+	var again time.Time // zero: when the node changes
 	if d.Stopped != planner.RuleExtender { // else the decision says nothing about the node
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
 	}
 	byUsage := d.Outcome == daemonset.NoHold && d.RejectedByUsage()
-	p.Asker.ByTime = d.Stopped == planner.RuleExtender || byUsage // until the extender answers, or other nodes change
-	if p.Asker.ByTime {
+	if d.Stopped == planner.RuleExtender || byUsage { // until the extender answers, or other nodes change
 		again = now.Add(x.m.Preemption.RetryInterval)
-		p.Asker.RetryAt = again
 	}
+	p.Asker.RetryAt = again
 	p.Asker.Impossible = d.Stopped == planner.RuleTooLittle && !byUsage // amounts are final until the node changes, the filters' answer is not
 	return x.awaitNode(p, why, again)
 }

@@ -35,7 +35,7 @@ type Asker struct {
 // Retry is when the next plan for a pod may be made, and why the last one failed.
 type Retry struct {
 	TriedAt time.Time // time of the last plan
-	RetryAt time.Time // no plan before this time
+	RetryAt time.Time // no plan before this time; a node-bound pod is planned for then if no event brings it back
 	Refused reasons.Reason
 	// NoRoom: laws or amounts refused the last plan. No filter ran.
 	NoRoom bool
@@ -77,9 +77,6 @@ type NodeBoundState struct {
 	SawNode uint64 // the node's generation at the last decision
 	// Impossible: the pod would not fit the node even without all possible victims.
 	Impossible bool
-	// ByTime: no event reports that the last plan's refusal is out of date, so the pod is
-	// planned for again at RetryAt.
-	ByTime bool
 }
 
 // NewAsker returns the record of a pod for which no plan was made.
