@@ -160,10 +160,10 @@ func (s *core) checkShares(p *model.Pod) error {
 		return errors.New("waits, and has no record of an asker")
 	case p.WaitState == s.model.NoWaitState && !runs:
 		return errors.New("does not run, and shares its wait state with pods that do")
-	case runs && p.WaitState != s.model.NoWaitState && p.WaitState.Over():
-		return errors.New("runs, but has its own wait state, which is empty")
-	case runs && p.Asker != nil && p.Asker.IsEmpty():
-		return errors.New("runs, and keeps an empty record of an asker")
+	case runs && p.WaitState != s.model.NoWaitState && !p.Timer.IsSet():
+		return errors.New("runs, but has its own wait state, without a timer")
+	case runs && p.Asker != nil && !p.Asker.EverHeld():
+		return errors.New("runs, held no node, and keeps a record of an asker")
 	case p.Tallied != model.TallyOf(p):
 		return fmt.Errorf("is counted as %+v, and is %+v", p.Tallied, model.TallyOf(p))
 	}

@@ -40,7 +40,7 @@ type Pod struct {
 	App      *App              // nil while unplaced
 	Gang     *HardGang         // the Hard gang that it asks for or is kept back by; nil if none
 	PodGroup *PodGroup         // the PodGroup that it names; nil if none
-	Asker    *preemption.Asker // nil once it runs and nothing of it is needed
+	Asker    *preemption.Asker // nil once it runs, unless it held a node
 
 	Failed *output.Failures // nil for none
 	Report *history.Report  // nil once it runs and nothing is left to report
@@ -53,7 +53,8 @@ type Pod struct {
 type CachePod = cache.Pod
 
 // WaitState is the state that a pod needs until it runs. A pod of a queue has its own until
-// then; a foreign pod has its own while it has no node.
+// then; a foreign pod has its own while it has no node. A deleted pod on a node has its own while
+// its Timer is set.
 type WaitState struct {
 	Ask      *order.Ask          // set while Queued
 	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
@@ -98,12 +99,6 @@ func NewPod(event *objects.Pod, noWaitState *WaitState) *Pod {
 // NewWaitState returns the wait state of a pod; that of no pod and no UID is the shared one.
 func NewWaitState(p *Pod, uid types.UID) *WaitState {
 	return &WaitState{Timer: pending.NewTimer(p, uid)}
-}
-
-// Over tells whether a running pod no longer needs its own.
-func (t *WaitState) Over() bool {
-	waits := t.Ask != nil || t.RetryAsk != nil || t.EquivalenceClass != nil || t.Timer.IsSet()
-	return !waits && t.LargerRequest == nil && t.LateEvent == nil && !t.Tallied.In
 }
 
 // Leaves tells whether the pod has a node and is about to leave it: it was deleted or

@@ -71,7 +71,7 @@ func (x *Model) DropWaitingState(p *Pod, now time.Time) {
 	if p.Report != nil && x.History.Reports.Placed(p.Report, now) {
 		p.Report = nil
 	}
-	if p.Asker != nil && p.Asker.IsEmpty() {
+	if p.Asker != nil && !p.Asker.EverHeld() {
 		p.Asker = nil
 	}
 	until, leaves := p.LeavesUntil(&x.Preemption.Options)
@@ -84,7 +84,7 @@ func (x *Model) DropWaitingState(p *Pod, now time.Time) {
 		}
 		x.Pending.Timers.Set(&p.Timer, until)
 	}
-	if p.WaitState.Over() {
+	if !p.Timer.IsSet() {
 		p.WaitState = x.NoWaitState
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Asker is the record of a pod that may have room made for it. Every pod without a node
-// has one. A pod that runs keeps it only while something in it is needed.
+// has one. A pod that runs keeps it if it [Asker.EverHeld] a node.
 type Asker struct {
 	UID types.UID
 	Retry
@@ -113,13 +113,9 @@ func (a *Asker) IsEcho(since time.Time) bool { return a != nil && !since.After(a
 // ones.
 func (a *Asker) NextHold(now time.Time) time.Time { return Latest(now, a.LastHoldSince.Add(1)) }
 
-// IsEmpty tells whether nothing in the record is needed once the pod runs.
-func (a *Asker) IsEmpty() bool {
-	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.RefusalEndsCycle
-	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.NodeBoundDecision != nil || a.Missed > 0 || a.Activated ||
-		!a.LastHoldSince.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
-	return !a.holds && !retried && !planned && a.NodeBoundState == (NodeBoundState{}) && a.at == ranking.Outside && a.ask == nil
-}
+// EverHeld tells whether a hold of the pod ended. Once it runs, only this makes the record needed:
+// it has the losses, in case the kubelet refuses the pod, and tells which claims are echoes.
+func (a *Asker) EverHeld() bool { return !a.LastHoldSince.IsZero() }
 
 // DecisionID identifies a decision by its asker and time.
 func DecisionID(asker types.UID, now time.Time) string {

@@ -335,27 +335,13 @@ func TestQueueCheck(t *testing.T) {
 	expect.That(t, q.Check() != nil, "a pod in two places is not noticed")
 }
 
-// TestAskerIsEmpty: a record is dropped only if nothing of it is needed. A pod without a
-// record holds nothing.
-func TestAskerIsEmpty(t *testing.T) {
+// TestPodsWithoutARecord: a pod without a record holds and held nothing. Claims up to the begin of
+// the last hold are echoes.
+func TestPodsWithoutARecord(t *testing.T) {
 	var none *preemption.Asker
 	expect.That(t, !none.HoldsNode() && none.PlacedAt().IsZero() && !none.IsEcho(epoch) &&
-		preemption.NewAsker("a").IsEmpty(), "there is something where there is no record")
-	for name, set := range map[string]func(*preemption.Asker){
-		"holds":  func(a *preemption.Asker) { a.SetHoldsNode(true) },
-		"lost":   func(a *preemption.Asker) { a.Losses.Count = 1 },
-		"undone": func(a *preemption.Asker) { a.Losses.Undone = 1 },
-		"placed": func(a *preemption.Asker) { a.Losses.PlacedAt = epoch },
-		"sweep":  func(a *preemption.Asker) { a.Sweep = preemption.Sweep{"n"} },
-		"ended":  func(a *preemption.Asker) { a.LastHoldSince = epoch },
-		"node":   func(a *preemption.Asker) { a.SawNode = 1 },
-		"quota":  func(a *preemption.Asker) { a.RefusalEndsCycle = true },
-	} {
-		a := preemption.NewAsker("a")
-		set(a)
-		expect.That(t, !a.IsEmpty(), "%s: it is empty", name)
-	}
+		!preemption.NewAsker("a").EverHeld(), "there is something where there is no record")
 	ended := preemption.NewAsker("a")
 	ended.LastHoldSince = epoch
-	expect.That(t, ended.IsEcho(epoch) && !ended.IsEcho(epoch.Add(1)), "the wrong claims are echoes")
+	expect.That(t, ended.EverHeld() && ended.IsEcho(epoch) && !ended.IsEcho(epoch.Add(1)), "the wrong claims are echoes")
 }
