@@ -58,12 +58,19 @@ func (x *Plans) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time
 		p.Asker.Impossible = p.Asker.Impossible && p.Asker.SawNode == n.Generation()
 		p.Asker.SawNode = n.Generation()
 	}
-	switch why, from, endsHold := x.whyNotNodeBound(p, now); {
-	case endsHold:
-		x.holds.EndHold(p, reservations.GivenUp, why, now)
-		return nil, why
-	case !why.None():
-		return nil, x.awaitNode(p, why, from)
+	_, unusable := x.m.Cache.Nodes.Unusable(p.RequiredNode)
+	limits := x.m.CheckPodLimits(p)
+	lossEnd, lost := p.PlanFrom()
+	switch {
+	case !unusable.None():
+		return nil, x.awaitNode(p, unusable, time.Time{})
+	case !limits.OK():
+		x.holds.EndHold(p, reservations.GivenUp, limits.Reason, now)
+		return nil, limits.Reason
+	case lossEnd.After(now) && !p.Asker.HoldsNode():
+		return nil, x.awaitNode(p, lost, lossEnd)
+	case p.Asker.Impossible:
+		return nil, x.awaitNode(p, p.Asker.Refused, time.Time{})
 	}
 	p.Asker.TriedAt = now
 	in := x.nodeBoundInput(p, now)
@@ -71,25 +78,6 @@ func (x *Plans) BeginNodeBoundPlan(uid types.UID, inPermit []types.UID, now time
 		in.Node.Queues = x.m.Cache.Snapshot()
 	}
 	return in, reasons.Reason{}
-}
-
-// whyNotNodeBound is WhyNotNow for a decision for a node-bound pod. It also returns whether
-// the reason ends the pod's hold.
-func (x *Plans) whyNotNodeBound(p *model.Pod, now time.Time) (why reasons.Reason, from time.Time, endsHold bool) {
-	_, unusable := x.m.Cache.Nodes.Unusable(p.RequiredNode)
-	limits := x.m.CheckPodLimits(p)
-	lossEnd, lost := p.PlanFrom()
-	switch {
-	case !unusable.None():
-		return unusable, time.Time{}, false
-	case !limits.OK():
-		return limits.Reason, time.Time{}, true
-	case lossEnd.After(now) && !p.Asker.HoldsNode():
-		return lost, lossEnd, false
-	case p.Asker.Impossible:
-		return p.Asker.Refused, time.Time{}, false
-	}
-	return reasons.Reason{}, time.Time{}, false
 }
 
 // awaitNode notes why a node-bound pod is refused, and brings it back when its node
