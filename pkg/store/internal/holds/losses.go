@@ -56,9 +56,9 @@ func (x *Holds) groupTook(p *model.Pod, h *reservations.Hold) bool {
 	return !free.Covers(p.Request) && !withoutOthers.Covers(p.Request)
 }
 
-// FurtherFrom returns when further victims may be chosen for a node-bound asker, and the reason
-// given to users until then. It is a loss if victims were deleted for it and more are needed.
-func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Reason) {
+// CountTakenRoom counts a loss of a node-bound asker that needs further victims although victims
+// were deleted for it: others took their room. Each decision loses its room once.
+func (x *Holds) CountTakenRoom(p *model.Pod, now time.Time) {
 	h, held := x.m.Preemption.Ledger.Of(p.UID)
 	if held && h.OnlyThisNode() && h.Decision != p.Asker.Losses.LostDecision {
 		why, n := x.countLoss(p, x.tookNode(p, x.m.Cache.Nodes.Get(h.Node)), false, now)
@@ -66,7 +66,6 @@ func (x *Holds) FurtherFrom(p *model.Pod, now time.Time) (time.Time, reasons.Rea
 		x.m.EnterStep(p, output.Step{Kind: output.StepLost, Hold: h, Reason: why, Losses: n}, now)
 		x.m.AddWork(output.Work{Ref: p.Ref(), Kind: output.WorkTell, Hold: h, Reason: why})
 	}
-	return p.PlanFrom()
 }
 
 // tookNode returns which pods took the room on a node that was made for a pod.

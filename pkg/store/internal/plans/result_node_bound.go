@@ -124,8 +124,9 @@ type nodeHold struct {
 	again time.Time      // when it comes back; zero if events of its victims or its node say when
 }
 
-// nodeHoldFor returns what a decision makes of the hold. It chooses the victims of the
-// decision, if the pause of the asker and the limits of preemption allow them now.
+// nodeHoldFor returns what a decision makes of the hold. It counts a loss of the asker, if there is
+// one, and chooses the victims of the decision, if the pause of the asker and the limits of
+// preemption allow them now.
 func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) nodeHold {
 	next := nodeHold{
 		Hold: reservations.Hold{Decision: x.newDecisionID(p, now), Patient: d.Stopped != ""},
@@ -140,7 +141,8 @@ func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) 
 	if d.Outcome != planner.Preempt {
 		return next
 	}
-	from, why := x.holds.FurtherFrom(p, now)
+	x.holds.CountTakenRoom(p, now)
+	from, why := p.PlanFrom()
 	if !from.After(now) {
 		next.Chosen, why, from = x.takeVictims(d.Chosen(), now)
 	}
