@@ -112,7 +112,7 @@ func (x *States) IsArmed(p *model.Pod) bool {
 func (x *States) Disarm(p *model.Pod) {
 	x.m.PreemptionQueue.Leave(p.Asker)
 	x.m.Preemption.Watches.Remove(p.UID)
-	x.m.Touch(x.m.Cache.Nodes.Get(x.m.Preemption.StopWaiting(p.UID)))
+	x.m.StopWaiting(p)
 }
 
 // LetThrough gives a pod a slot, whatever the window and the order say, and has the scheduler

@@ -120,6 +120,13 @@ func (x *Model) WaitingBefore(p *Pod) map[string]resources.Vector {
 	return before
 }
 
+// StopWaiting ends the wait of an asker for room of a node, if it waits. Others may wait for that
+// room now, so the node changed for plans.
+func (x *Model) StopWaiting(p *Pod) {
+	x.Touch(x.Cache.Nodes.Get(x.Preemption.Waiting[p.UID].Node))
+	delete(x.Preemption.Waiting, p.UID)
+}
+
 // FreeBeside is Free for an asker beside all other holders, also those after it.
 func (x *Model) FreeBeside(n *cache.Node, p *Pod) resources.Vector {
 	free := x.Free(n, "")

@@ -109,7 +109,7 @@ func (x *Plans) deferPlan(p *model.Pod, why reasons.Reason, from, now time.Time)
 		p.Asker.RefusalEndsCycle = true
 	}
 	if why.Code.IsQuota() || !x.Never(p).None() {
-		x.m.Touch(x.m.Cache.Nodes.Get(x.m.Preemption.StopWaiting(p.UID)))
+		x.m.StopWaiting(p)
 	}
 	if !from.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
@@ -184,7 +184,7 @@ func (x *Plans) setWaiting(p *model.Pod, node string, waits bool) {
 	if old, waited := x.m.Preemption.Waiting[p.UID]; waited && waits && old.Node == node {
 		return
 	}
-	x.m.Touch(x.m.Cache.Nodes.Get(x.m.Preemption.StopWaiting(p.UID)))
+	x.m.StopWaiting(p)
 	if waits {
 		x.m.Preemption.Waiting[p.UID] = preemption.Waiting{Node: node, Since: p.Asker.TriedAt}
 	}

@@ -45,13 +45,6 @@ func New() *Preemption {
 	}
 }
 
-// StopWaiting ends the wait of an asker. It returns the node of which the asker waited for room,
-// where others may wait now; empty for none.
-func (p *Preemption) StopWaiting(uid types.UID) string {
-	defer delete(p.Waiting, uid)
-	return p.Waiting[uid].Node
-}
-
 // Check verifies all parts.
 func (p *Preemption) Check() error {
 	return errors.Join(
