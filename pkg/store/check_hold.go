@@ -118,7 +118,7 @@ func (s *core) mayBePlaced(p *model.Pod, h *reservations.Hold) bool {
 func (s *core) needsToAsk(p *model.Pod) bool {
 	switch p.State {
 	case state.Queued, state.GroupBlocked, state.Unschedulable, state.BackingOff:
-		return s.model.Cache.Spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.Asker.HoldsNode() && p.RequiredNode == ""
+		return s.plans.Never(p).None() && !p.Asker.HoldsNode() && p.RequiredNode == ""
 	}
 	return false
 }

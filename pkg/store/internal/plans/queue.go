@@ -67,7 +67,7 @@ func (x *Plans) nextFor(p *model.Pod, now time.Time) next {
 	switch {
 	case from.After(now):
 		return next{again: from, keepWatches: true}
-	case !x.m.Cache.Spec.PreemptionEnabled, !p.Uncounted.IsZero():
+	case !x.Never(p).None():
 		return next{} // until the next configuration, or until the types count
 	case !x.m.MeetsLaw4(p), !x.m.CheckPodLimits(p).OK():
 		return next{watch: watchedPath(x.m.Cache.Tree(), p)}
