@@ -95,7 +95,6 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 func (x *Holds) markVictim(v *model.Pod, asker types.UID) {
 	if v != nil && v.On() != nil {
 		x.m.SetChosenBy(v, asker)
-		x.m.Recharge(v)
 		x.m.TouchPod(v)
 	}
 }

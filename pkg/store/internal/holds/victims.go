@@ -95,7 +95,7 @@ func (x *Holds) Left(h *reservations.Hold) []*model.Pod {
 func (x *Holds) SetInPermit(asker *model.Pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
-		if p := x.m.Pods[uid]; p != nil && (p.PodGroup == nil || asker == nil || p.PodGroup != asker.PodGroup) {
+		if p := x.m.Pods[uid]; p != nil && (p.PodGroup == nil || p.PodGroup != asker.PodGroup) {
 			if waits[uid] = true; !x.m.Preemption.InPermit[uid] {
 				x.m.TouchPod(p)
 			}

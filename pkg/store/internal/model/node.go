@@ -165,15 +165,15 @@ func (x *Model) UpdateSnapshot() { x.UpdateSome(math.MaxInt) }
 func (x *Model) UpdateSome(most int) (left bool) {
 	return x.Preemption.Snapshot.Update(most, func(name string) *planner.Node {
 		if n := x.Cache.Nodes.Get(name); n != nil && n.Known() {
-			return x.ViewOf(&x.Preemption.Snapshot.Types, n, "")
+			return x.ViewOf(n, "")
 		}
 		return nil
 	})
 }
 
 // ViewOf returns a node as a plan for an asker sees it.
-func (x *Model) ViewOf(t *preemption.Types, n *cache.Node, asker types.UID) *planner.Node {
-	on := x.PodsOn(n)
+func (x *Model) ViewOf(n *cache.Node, asker types.UID) *planner.Node {
+	t, on := &x.Preemption.Snapshot.Types, x.PodsOn(n)
 	pods := make([]*planner.Pod, 0, len(on))
 	for _, p := range on {
 		pods = append(pods, x.PodView(t, p))

@@ -31,12 +31,14 @@ func (x *Model) ChangeGuarded(p *Pod, change func()) {
 	x.Cache.Protection.PodChanged(before, p.Guarded())
 }
 
-// SetChosenBy marks a pod as a victim of an asker, or of none if asker is empty.
+// SetChosenBy makes a pod a victim of an asker, or of none if asker is empty, and charges it so.
 func (x *Model) SetChosenBy(p *Pod, asker types.UID) {
-	if p.ChosenBy != asker {
-		a := x.Pods[asker]
-		x.ChangeGuarded(p, func() { p.ChosenBy, p.ChosenByOwn = asker, a != nil && a.RequiredNode != "" && p.IsOfItsOwn(a) })
+	if p.ChosenBy == asker {
+		return
 	}
+	a := x.Pods[asker]
+	x.ChangeGuarded(p, func() { p.ChosenBy, p.ChosenByOwn = asker, a != nil && a.RequiredNode != "" && p.IsOfItsOwn(a) })
+	x.Recharge(p)
 }
 
 // SetLives updates whether a pod of an application lives: it is known and not being deleted.

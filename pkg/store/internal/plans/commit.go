@@ -42,12 +42,12 @@ func (x *Plans) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return x.commit(p, &h, left, now), reasons.Reason{}
 	case h.NodeBound:
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; the state changed since the victims were chosen: %s",
-			h.Node, preemption.OneLine(err))
+			h.Node, preemption.OneLine(err.Error()))
 		x.abortPlan(p, &h, why, now)
 		x.m.EnterStep(p, output.Step{Kind: output.StepAborted, Hold: h, Reason: why}, now)
 		return nil, why
 	default:
-		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
+		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err.Error()))
 		// It is a loss: the state may alternate between one that allows the plan and one that
 		// refuses it. The pause of a loss keeps the plan from being made without end.
 		e := preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: preemption.CheckRefused}
@@ -118,7 +118,6 @@ func (x *Plans) withoutPlan(p *model.Pod, h *reservations.Hold, left []*model.Po
 	setChosenBy := func(asker types.UID) {
 		for _, v := range left {
 			x.m.SetChosenBy(v, asker)
-			x.m.Recharge(v)
 		}
 	}
 	setChosenBy("")
@@ -180,7 +179,7 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if n := x.m.Cache.Nodes.Get(name); n != nil && n.Known() {
-			snapshot.Nodes = append(snapshot.Nodes, x.m.ViewOf(t, n, p.UID))
+			snapshot.Nodes = append(snapshot.Nodes, x.m.ViewOf(n, p.UID))
 		}
 	}
 	snapshot.Nodes, snapshot.Types = x.BesideWaiting(p, snapshot.Nodes), t.Names()

@@ -1,7 +1,6 @@
 package preemption_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -255,7 +254,7 @@ func TestTextsAreShort(t *testing.T) {
 	expect.Same(t, "all", "a, b, c, d, e", preemption.Listed(names[:5]))
 	expect.Same(t, "some", "a, b, c, d, e, and 2 more", preemption.Listed(names))
 	expect.Same(t, "the list", "f", names[5])
-	expect.Same(t, "errors", "x; y", preemption.OneLine(errors.Join(errors.New("x"), errors.New("y"))))
+	expect.Same(t, "errors", "x; y", preemption.OneLine("x\ny"))
 }
 
 // queue is a preemption queue of one leaf, with two applications.

@@ -42,5 +42,5 @@ func Listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// OneLine returns the text of an error, with its lines joined.
-func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// OneLine returns a text with its lines joined.
+func OneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

@@ -1,7 +1,6 @@
 package preemption
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -49,7 +48,7 @@ func (u *Undeletable) Refuse(pod types.UID, why string, o *Options, from time.Ti
 		x.refusals++
 	}
 	x.until = Latest(x.until, from.Add(o.Pause(x.refusals)))
-	x.why = OneLine(errors.New(strings.ToValidUTF8(why[:min(len(why), mostWhy)], "")))
+	x.why = OneLine(strings.ToValidUTF8(why[:min(len(why), mostWhy)], ""))
 	u.changed = true
 }
 
