@@ -57,9 +57,6 @@ func (x *Model) TouchAll() {
 // TouchNamespace notes that the nodes with pods of a namespace changed for plans.
 func (x *Model) TouchNamespace(namespace string) {
 	for n := range x.Cache.Nodes.All() {
-		if x.Preemption.Snapshot.IsStale(n.Name()) {
-			continue
-		}
 		for p := range n.Pods() {
 			if p.Namespace == namespace {
 				x.Touch(n)

@@ -163,9 +163,7 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	for _, name := range []string{"b", "a", "gone"} {
 		s.MarkStale(name)
 	}
-	expect.That(t, s.IsStale("a") && !s.IsStale("c"), "the wrong nodes are stale")
 	expect.Same(t, "after changes", "bc abgone", update())
-	expect.That(t, !s.IsStale("a"), "a node is stale after the update")
 	expect.That(t, before[0].Name == "a" && before[1].Name == "c", "a list that was handed out has changed")
 	expect.Same(t, "without a change", "bc ", update())
 	before = s.Nodes()

@@ -63,9 +63,6 @@ func (s *Snapshot) MarkStale(node string) {
 	s.stale[node] = true
 }
 
-// IsStale tells whether a node must be made again.
-func (s *Snapshot) IsStale(node string) bool { return s.stale[node] }
-
 // Update makes nodes again that changed, and tells whether others are left. view returns nil
 // for a node that is not there. The order is that of names, because the first node with a
 // type decides its number.
