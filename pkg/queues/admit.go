@@ -112,6 +112,8 @@ func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 		waiting = " (with pods about to be placed)"
 	case on.columns != committed && on.extra.of(q.ID).Get(b.Name) > 0:
 		waiting = " (with pods that wait for a node)"
+	case on.columns != allocated && q.Arriving.Get(b.Name) > 0:
+		waiting = " (with pods that hold a node)"
 	}
 	return reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
 		q.Path, b.Name, resources.Format(b.Name, b.Used), waiting,
