@@ -308,14 +308,15 @@ func TestManyReadersOneWriter(t *testing.T) {
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
-			before := uint64(0)
+			before := resources.Amount(0)
 			for {
 				v := inv.View()
-				if v.Generation < before {
-					t.Errorf("generation %d after %d", v.Generation, before)
+				now := v.Node("n0").Allocatable.Get("vcore")
+				if now < before {
+					t.Errorf("a node that grows offers %d after %d", now, before)
 					return
 				}
-				before = v.Generation
+				before = now
 				if err := consistent(v); err != nil {
 					t.Error(err)
 					return
@@ -332,6 +333,7 @@ func TestManyReadersOneWriter(t *testing.T) {
 	for n := range 2000 {
 		i := n % 10
 		w.do(move{[]string{"pod", "bind", "delete"}[n/10%3], i, n % 3}, s)
+		w.do(move{"node", 0, 3 + n}, s)
 	}
 	close(stop)
 	readers.Wait()
