@@ -13,7 +13,10 @@ import (
 // TestLongNamesOfUsers: a name of 200,000 bytes was kept for the pod, and shown in lists.
 func TestLongNamesOfUsers(t *testing.T) {
 	fits, long := strings.Repeat("x", 253), strings.Repeat("x", 254)
+	most := strings.Repeat(" ", 1<<16-len(`{"user":"eve"}`)) + `{"user":"eve"}`
 	for info, want := range map[string]string{
+		most:       "",
+		" " + most: "it has 65537 bytes, more than 65536",
 		`{"user":"` + fits + `","groups":["` + fits + `"]}`: "",
 		`{"user":"` + long + `"}`:                           "field user has 254 bytes, more than 253",
 		`{"user":"eve","groups":["g","` + long + `"]}`:      "a name in field groups has 254 bytes, more than 253",
@@ -54,7 +57,7 @@ func (noQueues) MaySubmit(_, _ string, _ []string) bool { return false }
 func TestReasonsNameTheBounds(t *testing.T) {
 	for code, want := range map[reasons.Code]string{
 		reasons.InvalidQueueName: fmt.Sprintf("up to %d levels", maxMade),
-		reasons.InvalidUserInfo:  fmt.Sprintf("at most %d bytes", maxName),
+		reasons.InvalidUserInfo:  fmt.Sprintf("at most %d bytes and at most %d KiB in all", maxName, maxUserInfo>>10),
 	} {
 		e, _ := reasons.Explain(code)
 		expect.That(t, strings.Contains(e.Remedy, want), "%s: %q, want %q", code, e.Remedy, want)

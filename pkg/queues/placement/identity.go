@@ -112,6 +112,9 @@ func parseUserInfo(text string) (User, error) {
 		User   string   `json:"user"`
 		Groups []string `json:"groups"`
 	}
+	if len(text) > maxUserInfo {
+		return User{}, fmt.Errorf("it has %d bytes, more than %d", len(text), maxUserInfo)
+	}
 	// Unlike a Decoder, Unmarshal refuses anything that follows the object.
 	err := json.Unmarshal([]byte(text), &info)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {

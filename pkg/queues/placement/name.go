@@ -23,6 +23,10 @@ const maxMade = 8
 // each pod and shown in lists.
 const maxName = 253
 
+// maxUserInfo bounds the annotation with user and groups, in bytes. It is read whenever a pod is
+// placed, under the store's lock: 250 KB with 25,000 groups took 17 ms.
+const maxUserInfo = 64 << 10
+
 // checkPath returns an error when a full path breaks the rules for queue names.
 func checkPath(path string) error {
 	if depth := strings.Count(path, ".") + 1; depth > maxDepth {
