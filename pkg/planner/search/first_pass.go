@@ -37,9 +37,6 @@ func (pl *planning) firstPassNode(n *planner.Node) {
 		return
 	}
 	pl.single(sv)
-	if best := pl.toBeat(); best != nil && len(pl.over) == 0 && pl.outdone(sv, best.harm) {
-		return
-	}
 	h, ok := pl.leastHarm(sv)
 	if !ok {
 		pl.tooFew = pl.tooFew || len(sv.candidates) > 0
@@ -90,16 +87,6 @@ func (v *visit) cannotBeat(best *plan) bool {
 		c = v.waste.Compare(best.waste)
 	}
 	return c > 0 || c == 0 && v.youngest < best.created[0].Unix()
-}
-
-// outdone reports whether any two candidates do more harm than h.
-func (pl *planning) outdone(sv *survey, h harm) bool {
-	for i := range sv.candidates {
-		if !sv.candidates[i].exceeds(&h, 2) {
-			return false
-		}
-	}
-	return true
 }
 
 // leastHarm returns a lower bound of the harm of any plan with victims on the node.
@@ -156,8 +143,7 @@ func (pl *planning) try(sv *survey, c *candidate) {
 	}
 	best := pl.toBeat()
 	if best != nil {
-		by := compareHarm(h, best.harm)
-		if by > 0 || by == 0 && c.onNode && sv.wastesMore(c.request, best.waste) {
+		if compareHarm(h, best.harm) > 0 {
 			return
 		}
 	}

@@ -129,16 +129,6 @@ func (sv *survey) waste(t int, freed int64) resources.Share {
 	return resources.ShareOf(resources.Amount(freed), resources.Amount(sv.node.Allocatable.At(t)))
 }
 
-// wastesMore reports whether a larger share than the given one is freed beyond need.
-func (sv *survey) wastesMore(freed planner.Amounts, than resources.Share) bool {
-	for t, amount := range freed {
-		if sv.waste(t, amount).Compare(than) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // clone copies a plan before its lists are reused.
 func (p *plan) clone() *plan {
 	c := *p

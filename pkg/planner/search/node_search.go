@@ -255,7 +255,7 @@ func (s *nodeSearch) worse() bool { return s.best != nil && compareHarm(s.harm, 
 
 // keepIfBest makes the set the best if it is better.
 func (s *nodeSearch) keepIfBest() {
-	if s.worse() || s.best != nil && compareHarm(s.harm, s.best.harm) == 0 && s.wastesMore(s.freed, s.best.waste) {
+	if s.worse() {
 		return
 	}
 	s.trial.set(s.survey, s.taken, s.harm)
