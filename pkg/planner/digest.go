@@ -16,9 +16,8 @@ type Digest struct {
 	// amounts are the requests of the entries, width amounts each.
 	amounts []int64
 	width   int
-	// Least and Most are the smallest and the largest request of all entries, by type;
-	// empty without entries.
-	Least, Most []int64
+	// Least is the smallest request of all entries, by type; empty without entries.
+	Least []int64
 }
 
 // Entry is a pod with the data that the laws about single victims read.
@@ -74,10 +73,10 @@ func newDigest(pods []*Pod) *Digest {
 	for i, e := range d.Entries {
 		copy(d.amounts[i*d.width:], e.Pod.Request)
 		if i == 0 {
-			d.Least, d.Most = slices.Clone(d.Request(0)), slices.Clone(d.Request(0))
+			d.Least = slices.Clone(d.Request(0))
 		}
 		for t, amount := range d.Request(i) {
-			d.Least[t], d.Most[t] = min(d.Least[t], amount), max(d.Most[t], amount)
+			d.Least[t] = min(d.Least[t], amount)
 		}
 		if i == 0 || d.Entries[i-1].Pod.Leaf != e.Pod.Leaf {
 			d.Runs = append(d.Runs, Run{Leaf: e.Pod.Leaf, From: int32(i)})

@@ -64,7 +64,7 @@ func (pl *planning) newPool(sv *survey, size int) *candidatePool {
 					byLeaf[id] = &leafCandidates{verdict: lv}
 					leaves = append(leaves, byLeaf[id])
 				}
-				priority := lv.shift.apply(int64(e.Priority))
+				priority := lv.path.shift.apply(int64(e.Priority))
 				byLeaf[id].insert(&candidate{e, request, lv.path, n, priority, sv.classOf(e), false}, size, pl.problem)
 			}
 		}

@@ -110,11 +110,6 @@ func (pl *planning) leastHarm(sv *survey) (harm, bool) {
 
 // single finds the best plan with one victim.
 func (pl *planning) single(sv *survey) {
-	for i := range sv.goals {
-		if g := &sv.goals[i]; g.depth == 0 && planner.Amounts(sv.digest.Most).At(g.typ) < g.amount {
-			return // no pod on the node is large enough, and no other pod helps
-		}
-	}
 	for i := range sv.candidates {
 		pl.try(sv, &sv.candidates[i])
 	}
@@ -142,11 +137,6 @@ func (pl *planning) try(sv *survey, c *candidate) {
 		h.violations = 1
 	}
 	best := pl.toBeat()
-	if best != nil {
-		if compareHarm(h, best.harm) > 0 {
-			return
-		}
-	}
 	pl.trial.set(sv, []candidate{*c}, h)
 	if best == nil || comparePlans(&pl.trial, best) < 0 {
 		pl.add(pl.trial.clone())

@@ -105,10 +105,7 @@ type leafVerdict struct {
 	// allOver is a type in which every queue of the victim's side is over its guarantee (law
 	// 5); -1 for none.
 	allOver int32
-	// maxPriority and shift are copies of the path's.
-	maxPriority int64
-	shift       priorityShift
-	path        *pathToLCA
+	path *pathToLCA
 	// room is, by type, the largest usage that a victim may have (law 2).
 	room []int64
 	// tight are the types in which room was too small for a pod.
@@ -147,7 +144,6 @@ func (cv *contestedView) judgeLeaf(r *pathToLCA) *leafVerdict {
 		lv.all = byLaw2
 		return lv
 	}
-	lv.maxPriority, lv.shift = r.maxPriority, r.shift
 	for _, a := range r.side {
 		if !slices.ContainsFunc(cv.contested, a.isOver) {
 			lv.all = byLaw5
@@ -219,7 +215,7 @@ func (cv *contestedView) judge(e *planner.Entry, request planner.Amounts, lv *le
 		return verdict(e.Protection)
 	case lv.all != mayGo:
 		return lv.all
-	case int64(e.Priority) > lv.maxPriority:
+	case int64(e.Priority) > lv.path.maxPriority:
 		return byLaw6
 	case e.App == cv.app && e.Pod.App == cv.ask.App:
 		return byLaw3

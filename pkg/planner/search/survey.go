@@ -197,7 +197,7 @@ func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]in
 				rejected[why]++
 				continue
 			}
-			priority := lv.shift.apply(int64(e.Priority))
+			priority := lv.path.shift.apply(int64(e.Priority))
 			if sv.bounds.exclude(e.Class, priority, e.Created) {
 				continue
 			}
