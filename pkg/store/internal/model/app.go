@@ -66,7 +66,7 @@ func (x *Model) Leave(p *Pod, now time.Time) {
 		x.History.Waits.Close(a.Leaf)
 		x.Cache.Empty.Note(x.Cache.Tree().Queue(a.Leaf), now)
 	}
-	x.noteMoreRoom(a.Leaf)
+	x.Pending.NoteMoreRoom(x.Cache.Tree(), a.Leaf)
 }
 
 // LeaveForGood takes a pod that is gone out of its application. If it was the last
@@ -103,7 +103,7 @@ func (x *Model) updateCounted(a *App) {
 	x.History.Apps.Add(a)
 	x.Pending.Order.SetClass(a.Ordered, a.Class(x.Cache.Tree()))
 	if !a.Counted() { // another application may start
-		x.noteMoreRoom(a.Leaf)
+		x.Pending.NoteMoreRoom(x.Cache.Tree(), a.Leaf)
 	}
 }
 

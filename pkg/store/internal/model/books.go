@@ -25,7 +25,7 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 		x.Pending.SetUsed(x.Cache.Tree(), a, a.Ordered, a.Leaf, a.Committed())
 	}
 	if c.LeavesRoom() {
-		x.noteMoreRoom(a.Leaf)
+		x.Pending.NoteMoreRoom(x.Cache.Tree(), a.Leaf)
 	}
 }
 
@@ -97,9 +97,6 @@ func (x *Model) CheckPodLimits(p *Pod) queues.Verdict {
 func Refused(why reasons.Reason) queues.Verdict {
 	return queues.Verdict{At: queues.NoQueue, Reason: why}
 }
-
-// noteMoreRoom notes that the queues of a leaf may have more room.
-func (x *Model) noteMoreRoom(leaf queues.ID) { x.Pending.NoteMoreRoom(x.Cache.Tree(), leaf) }
 
 // IndexQueues gives the orders all queues with changed settings.
 func (x *Model) IndexQueues() {
