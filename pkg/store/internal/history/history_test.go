@@ -282,6 +282,17 @@ func TestReportsAreTakenBack(t *testing.T) {
 	expect.That(t, !ok, "a check is due for a pod that runs")
 }
 
+// A pod whose report is taken back begins to wait anew.
+func TestReportsWaitAgain(t *testing.T) {
+	r := history.NewReports()
+	x := r.Expect("p", "", time.Unix(0, 0))
+	told(&r, x, 0, 50, history.Waiting{Code: reasons.OverMax, Cause: 1})
+	at, _ := told(&r, x, 51, 60, history.Waiting{})
+	expect.Same(t, "taken back at", []int{51}, at)
+	at, _ = told(&r, x, 61, 100, history.Waiting{Code: reasons.InOrder, Cause: 1})
+	expect.Same(t, "told of the order at", []int{81}, at)
+}
+
 func TestCauseOfVerdict(t *testing.T) {
 	const told = "queue root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4"
 	for _, c := range []struct {

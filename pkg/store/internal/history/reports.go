@@ -38,7 +38,7 @@ type Waiting struct {
 // Report is what users were told of one pod, and when it is checked again.
 type Report struct {
 	pod    types.UID
-	since  time.Time // when the pod began to wait, was let through, or was last checked with nothing to report
+	since  time.Time // when the pod began to wait, was let through, or was last checked without a reason
 	due    time.Time
 	told   reasons.Code // code of the last report; empty if none, or if the last was that the reason is gone
 	cause  Cause        // cause of the last report
@@ -148,9 +148,11 @@ func (r *Reports) ShouldReport(x *Report, now time.Time, w Waiting) bool {
 	} else {
 		r.Look(x, now.Add(lookAgain))
 	}
+	if w.Code == "" {
+		x.since = now // also for a pod that found no node, which the scheduler reports
+	}
 	switch {
 	case w.Code == "" && x.told == "":
-		x.since = now // also for a pod that found no node, which the scheduler reports
 		return false
 	case w.Code == x.told && now.Sub(x.toldAt) < repeatAfter && x.sameCause(w.Cause):
 		return false
