@@ -62,10 +62,6 @@ func onlyRoot(n *yaml.Node) bool {
 
 // nameOf returns what the key name of a mapping says, without reporting anything.
 func nameOf(n *yaml.Node) string {
-	n = deref(n)
-	if n.Kind == yaml.MappingNode && len(n.Content) > 1 && n.Content[0].Value == "name" && n.Content[1].ShortTag() == "!!str" {
-		return n.Content[1].Value // the usual way to write it, only faster
-	}
 	silent := decoder{report: new(report)}
 	for _, f := range silent.fields(n, place{}) {
 		if f.key == "name" {
