@@ -41,7 +41,7 @@ func hasGroups(text string) bool {
 // repeated the last counts.
 func wantsHard(parameters string) bool {
 	hard := false
-	for _, pair := range strings.Fields(parameters) {
+	for pair := range strings.FieldsSeq(parameters) {
 		if name, value, _ := strings.Cut(pair, "="); strings.EqualFold(name, "gangSchedulingStyle") {
 			hard = strings.EqualFold(value, "Hard")
 		}
