@@ -203,21 +203,15 @@ func (pl *planning) addInitial(sv *survey) {
 func (pl *planning) searchNode(sv *survey, bound harm) {
 	best := pl.toBeat()
 	whole := pl.collect(sv, best)
+	large := !whole || len(pl.collected) > exhaustiveUpTo
+	if large && !pl.maySearch(sv.node, bound, best) {
+		pl.exhaustive = false
+		return
+	}
 	s := &pl.search
 	s.start(sv, pl.collected, best)
 	s.most = math.MaxInt
-	if !whole || len(pl.collected) > exhaustiveUpTo {
-		if best == nil && pl.visitsLeft == 0 {
-			if pl.last++; pl.last > lastSearches {
-				pl.exhaustive = false
-				return
-			}
-		}
-		if best != nil && best.node != sv.node &&
-			(pl.visitsLeft == 0 || compareHarm(bound, best.harm) == 0 && best.waste == (resources.Share{})) {
-			pl.exhaustive = false
-			return
-		}
+	if large {
 		s.most = max(min(visitsPerSearch, pl.visitsLeft), 2*len(s.groups))
 	}
 	s.initialSolution()
@@ -234,6 +228,19 @@ func (pl *planning) searchNode(sv *survey, bound harm) {
 	} else if s.found {
 		pl.add(s.best)
 	}
+}
+
+// maySearch reports whether a node with more than exhaustiveUpTo candidates is searched for a plan
+// that is better than the best, or for any.
+func (pl *planning) maySearch(n *planner.Node, bound harm, best *plan) bool {
+	switch {
+	case best == nil && pl.visitsLeft == 0:
+		pl.last++
+		return pl.last <= lastSearches
+	case best == nil || best.node == n:
+		return true
+	}
+	return pl.visitsLeft > 0 && (compareHarm(bound, best.harm) != 0 || best.waste != resources.Share{})
 }
 
 // collect lists the candidates of a node, and those of other nodes for a queue over its max.
