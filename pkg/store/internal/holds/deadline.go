@@ -119,6 +119,9 @@ func groupTimedOut(g *model.PodGroup, timeout time.Duration, bounded bool, h *re
 // timedOut is the reason of a hold that its pod did not use in time.
 func timedOut(timeout time.Duration, h *reservations.Hold) reasons.Reason {
 	switch from := h.TimeFrom(); {
+	case h.Since.After(from.Add(timeout)):
+		return reasons.New(reasons.HoldTimedOut, "node %s was held and the pod did not start there; the claim on the pod says since %s, which is in the future",
+			h.Node, h.Since.UTC().Format(time.RFC3339))
 	case from.Equal(h.LatestFrom):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and the pod did not start there", h.Node, from.Add(timeout).Sub(h.Since))
 	case !h.Clear() && len(h.Chosen) > 0:
