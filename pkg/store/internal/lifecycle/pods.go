@@ -251,7 +251,9 @@ func (x *Lifecycle) applyToPod(p *model.Pod, event *objects.Pod) {
 
 // change handles an event of a pending pod.
 func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
-	p.EnsureAsker() // before Start a late event may take the node from a pod
+	if p.EnsureAsker(); p.Report == nil { // before Start a late event may take the node from a pod
+		p.Report = x.m.History.Reports.Expect(p.UID, p.Told, now)
+	}
 	sameSpec := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) &&
 		p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode
 	sameMeta := maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations)
