@@ -14,8 +14,9 @@ type Pod struct {
 	// assumed, and Deleting by events seen while it is assumed.
 	Node     string
 	Deleting bool
-	in       Columns
-	seat     int32 // index in on.pods
+
+	in   Columns // in which it is charged; here with seat, because both fit in one word
+	seat int32   // index in on.pods
 
 	app    *App             // nil while it has no queue
 	amount resources.Vector // charged in the columns; kept while these are none

@@ -43,8 +43,8 @@ func (x *Model) queuesChanged(leaf queues.ID, c cache.Change) {
 	}
 }
 
-// Recharge charges a pod in the columns of its state ([Pod.Columns]). Call it when the pod begins or
-// ends to hold a node, or to leave one.
+// Recharge charges a pod in the columns of its state ([Pod.Columns]). Call it when the pod gets a slot
+// or a node, and when it begins or ends to hold a node or to leave one.
 func (x *Model) Recharge(p *Pod) {
 	if p.App != nil {
 		x.RechargeIn(p, p.Columns(x.Preemption.LongestLeaving()))

@@ -63,7 +63,8 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 
 // refuseNode ends the plan without a hold, and ends the hold if there is one.
 func (x *Plans) refuseNode(p *model.Pod, d *daemonset.Decision, why reasons.Reason, now time.Time) reasons.Reason {
-	var again time.Time                    // zero: when the node changes
+	// again is zero if only a change of the node brings the pod back.
+	var again time.Time
 	if d.Stopped != planner.RuleExtender { // else the decision says nothing about the node
 		x.holds.EndHold(p, reservations.GivenUp, why, now)
 	}
