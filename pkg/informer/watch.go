@@ -95,7 +95,7 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 	}{
 		{"namespaces", factory.Core().V1().Namespaces().Informer(), Handler(w.namespace, w.namespaceGone)},
 		{"nodes", factory.Core().V1().Nodes().Informer(), Handler(w.node, w.nodeGone)},
-		{"pods", factory.Core().V1().Pods().Informer(), handler(w.pod, w.podGone, w.podLost)},
+		{"pods", factory.Core().V1().Pods().Informer(), w.podHandler()},
 		{"pod disruption budgets", factory.Policy().V1().PodDisruptionBudgets().Informer(), Handler(w.budget, w.budgetGone)},
 	} {
 		registration, err := r.informer.AddEventHandler(r.handler)
@@ -217,6 +217,11 @@ func (w *Watcher) podLost(pod *corev1.Pod) {
 	}
 	w.forget(pod)
 	w.store.DeleteLastSeenPending(pod.UID, w.options.Clock.Now())
+}
+
+// podHandler is the handler of pods.
+func (w *Watcher) podHandler() cache.ResourceEventHandler {
+	return handler(w.pod, w.podGone, w.podLost)
 }
 
 // forget stops passing the pod to the store again when its DaemonSet is created or

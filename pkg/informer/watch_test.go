@@ -76,7 +76,7 @@ func unwatched(t *testing.T) (*fixture, cache.ResourceEventHandler) {
 	t.Helper()
 	s := newFixture(t, fake.NewClientset())
 	s.store.Start(time.Now())
-	return s, handler(s.watcher.pod, s.watcher.podGone, s.watcher.podLost)
+	return s, s.watcher.podHandler()
 }
 
 // run runs the informers until the test ends, and does not wait for them.
