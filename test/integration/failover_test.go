@@ -93,7 +93,9 @@ func TestFailoverWhilePreempting(t *testing.T) {
 	}
 	t.Logf("%d failovers took %v; kill to lease: %s; last renewal to lease: %s", failovers, time.Since(began).Round(100*time.Millisecond),
 		spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.killed) }), spread(rounds, func(o takeover) time.Duration { return o.took.Sub(o.renewed) }))
-	both.leader.checkHealth()
+	for range 2 { // a pod that differs counts as wrong if two runs in a row find it
+		both.leader.checkHealth()
+	}
 }
 
 // checkHealth waits until the scheduler has run its consistency check again, which it
