@@ -120,9 +120,9 @@ func (d *Drift) Round(ctx context.Context) {
 	}
 }
 
-// repeated says of the differences that a look found since when they are there. One goes on if the
-// look before found the same. Before it is drift, the object must have the same version, too:
-// the event of a change may be late again.
+// repeated notes when each difference of a look was found first, and how many looks in a row have
+// found it: one with the text of the look before goes on. Until it is drift, the object must have
+// the same version, too: the event of a change may be late again.
 func (d *Drift) repeated(before, found map[name]difference) {
 	for n, f := range found {
 		f.since, f.looks = d.Clock.Now(), 1

@@ -32,7 +32,7 @@ type Log struct {
 
 	mu      locks.Mutex      // guards the rest; taken before the lock of the store
 	events  []output.Event   // a buffer
-	nanos   int64            // when the event was of which records are made
+	nanos   int64            // the time of the event that records are made of
 	queues  *queues.Snapshot // as the records so far have them; nil before Start
 	lost    int64            // see lostEvents
 	ring    []Record         // the record with number n is at n % size

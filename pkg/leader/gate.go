@@ -8,8 +8,9 @@ import (
 )
 
 // Gate says whether this process may act on the cluster. Make one with NewGate (closed) or
-// Always (open for good). Any goroutine may ask. One at a time opens and closes it: either the
-// elector does, which makes one call after the other, or Open does, without an elector.
+// Always (open for good). Any goroutine may call Leading and Wait. Only one at a time may open or
+// close the gate: the elector, which makes one call after the other, or the caller of Open, where
+// there is no elector.
 type Gate struct {
 	born time.Time // what the moments of this gate count from
 
