@@ -59,7 +59,8 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	pl.wait = time.Duration(obj.(*config.CoschedulingArgs).PermitWaitingTimeSeconds) * time.Second // upstream's New has checked the type
+	args := obj.(*config.CoschedulingArgs) // upstream's New refuses others
+	pl.wait = time.Duration(args.PermitWaitingTimeSeconds) * time.Second
 	return pl, nil
 }
 
