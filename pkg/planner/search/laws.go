@@ -105,7 +105,7 @@ type leafVerdict struct {
 	// allOver is a type in which every queue of the victim's side is over its guarantee (law
 	// 5); -1 for none.
 	allOver int32
-	path *pathToLCA
+	path    *pathToLCA
 	// room is, by type, the largest usage that a victim may have (law 2).
 	room []int64
 	// tight are the types in which room was too small for a pod.
