@@ -228,6 +228,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		time.Sleep(time.Millisecond) // upstream tries again at once after an error, and its watch needs time to pass
 	}
 	var deleted *corev1.Pod
+	nominated := c.in.nominatedPlain()
 	err := change(ctx, c.reader, "delete", name, func(pod *corev1.Pod) error {
 		if ours && *o.Preconditions.UID != pod.UID {
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the precondition is another one"))
@@ -262,8 +263,8 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 			return apierrors.NewTooManyRequests("the request is too large", 1)
 		}
 	}
-	if !ours && (apierrors.IsNotFound(err) || deleted != nil && !c.in.hasRoom(deleted)) {
-		c.in.strand()
+	if !ours && (apierrors.IsNotFound(err) || deleted != nil && (!c.in.hasRoom(deleted) || c.in.nameTaken(deleted))) {
+		c.in.strand(nominated)
 	}
 	return err
 }
@@ -318,7 +319,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		return nil
 	})
 	if upstreams && apierrors.IsNotFound(err) {
-		c.in.strand()
+		c.in.strand(nil)
 	}
 	return patched, err
 }

@@ -339,7 +339,8 @@ func (b blindHandle) RunFilterPluginsWithNominatedPods(ctx context.Context, stat
 // event brings the pod back in vain, and no other one follows (kubernetes/kubernetes#141694). The pod
 // stays nominated to the node until the queue is flushed, and filters keep the room for it.
 //
-//	         a call for a victim is answered "not found", or deletes one without room
+//	         a call for a victim is answered "not found", deletes one without room,
+//	         or is answered when another pod has the victim's name
 //	nominated ─────────────────────────────────────────► perhaps stranded
 //	    ▲                                                       │
 //	    └───────────────────────────────────────────────────────┘
@@ -360,26 +361,44 @@ func (in *instance) hasRoom(pod *corev1.Pod) bool {
 	return !ended(pod) && (pod.Spec.NodeName != "" || in.interceptor.isLodged(pod.UID))
 }
 
-// strand is called when a call of upstream's preemption finds no running victim.
-func (in *instance) strand() {
-	var stranded []types.UID
+// nameTaken tells whether another pod has the name of a deleted one. Upstream's preemption knows a victim
+// by its name, so until its call is answered it takes the other pod for a victim that still runs.
+func (in *instance) nameTaken(deleted *corev1.Pod) (taken bool) {
+	in.api.locked(func() {
+		p := in.api.pod(nameOf(deleted))
+		taken = p != nil && p.UID != deleted.UID
+	})
+	return taken
+}
+
+// strand is called when a call of upstream's preemption finds no running victim, or finds another pod of
+// its name; more are pods that were nominated when the call began.
+func (in *instance) strand(more []types.UID) {
+	stranded := slices.Concat(more, in.nominatedPlain())
+	in.api.locked(func() {
+		for _, uid := range stranded {
+			in.stranded[uid] = true
+		}
+	})
+}
+
+// nominatedPlain returns the pods of default-scheduler that are nominated.
+func (in *instance) nominatedPlain() (all []types.UID) {
 	for _, node := range in.nodeNames() {
 		for _, nominated := range in.nominated(node) {
 			if pod := nominated.GetPod(); pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
-				stranded = append(stranded, pod.UID)
+				all = append(all, pod.UID)
 			}
 		}
 	}
 	in.api.locked(func() {
 		for _, pod := range in.api.allPods() { // a pod that must run on its node takes their nominations
 			if pod.Spec.SchedulerName == corev1.DefaultSchedulerName && pending(pod) && pod.Status.NominatedNodeName != "" {
-				stranded = append(stranded, pod.UID)
+				all = append(all, pod.UID)
 			}
 		}
-		for _, uid := range stranded {
-			in.stranded[uid] = true
-		}
 	})
+	return all
 }
 
 func (in *instance) nodeNames() (names []string) {
