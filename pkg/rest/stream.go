@@ -137,13 +137,15 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 			continue
 		}
 		first += uint64(len(records))
-		s.make(func() {
-			for i := range records {
-				p := documents.NewJSONWriter(&s.text)
-				p.Event(&records[i])
-				p.Done()
-			}
-		})
+		s.make(s.writeRecords)
+	}
+}
+
+func (s *sender) writeRecords() {
+	for i := range s.records {
+		p := documents.NewJSONWriter(&s.text)
+		p.Event(&s.records[i])
+		p.Done()
 	}
 }
 
