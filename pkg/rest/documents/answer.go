@@ -8,8 +8,8 @@ import (
 )
 
 // ClientHeader is sent by kubectl paddock. The API server's proxy passes on the Host of the
-// API server, which can be any name. Browsers let no script set a header whose name begins
-// with "Sec-", so a request with it does not come from a web page.
+// API server, which can be any name. In browsers scripts cannot set a header with a name that
+// begins with "Sec-", so a request with it does not come from a web page.
 const ClientHeader = "Sec-Paddock-Client"
 
 // defaultClusterID is what YuniKorn calls a cluster that was not given a name.

@@ -282,7 +282,7 @@ func TestReportsAreTakenBack(t *testing.T) {
 	expect.That(t, !ok, "a check is due for a pod that runs")
 }
 
-// A pod whose report is taken back begins to wait anew.
+// The wait of a pod begins anew when its report is taken back.
 func TestReportsWaitAgain(t *testing.T) {
 	r := history.NewReports()
 	x := r.Expect("p", "", time.Unix(0, 0))

@@ -251,7 +251,8 @@ func (x *Lifecycle) applyToPod(p *model.Pod, event *objects.Pod) {
 
 // change handles an event of a pending pod.
 func (x *Lifecycle) change(p *model.Pod, event *objects.Pod, now time.Time) {
-	if p.EnsureAsker(); p.Report == nil { // before Start a late event may take the node from a pod
+	p.EnsureAsker() // before Start a late event may take the node from a pod
+	if p.Report == nil {
 		p.Report = x.m.History.Reports.Expect(p.UID, p.Told, now)
 	}
 	sameSpec := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) &&
