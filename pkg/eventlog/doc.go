@@ -4,7 +4,8 @@
 // Scheduling must not pay for that. The store adds what it does to its history, a few
 // words each time ([output.Event]). A goroutine here takes the events several times a
 // second, as does a reader that wants the newest records, and makes records of them
-// (records.go, tree.go). The lock of the store is held only while a portion is copied.
+// (records.go, tree.go). The lock of the store is held only while the list of events is
+// exchanged for an empty one.
 //
 //	store ── events ──► EventReader.Take ──► records ──► ring ──► Range, Next
 //	                  (lock of the store)       (lock of the log)

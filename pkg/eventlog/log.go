@@ -22,7 +22,7 @@ const (
 
 // Source is a reader of facts of a store. The log is its only consumer.
 type Source interface {
-	Take(into []output.Event) (events []output.Event, lost int)
+	Take(spare []output.Event) (events []output.Event, lost int)
 }
 
 // Log is the last records. Make one with New.
@@ -31,7 +31,7 @@ type Log struct {
 	size   int
 
 	mu      locks.Mutex      // guards the rest; taken before the lock of the store
-	events  []output.Event   // a buffer
+	spare   []output.Event   // a buffer for the source
 	nanos   int64            // the time of the event that records are made of
 	queues  *queues.Snapshot // as the records so far have them; nil before Start
 	lost    int64            // see lostEvents
@@ -68,15 +68,9 @@ func (l *Log) lostEvents() int64 {
 
 // Collect makes records of what happened since the last call.
 func (l *Log) Collect() {
-	for l.collect() {
-	}
-}
-
-// collect makes records of one portion of events. It is false if there were none.
-func (l *Log) collect() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	events, lost := l.source.Take(l.events[:0])
+	events, lost := l.source.Take(l.spare[:0])
 	before := l.next
 	for i := range events {
 		l.nanos = events[i].At.UnixNano()
@@ -87,8 +81,7 @@ func (l *Log) collect() bool {
 		l.changed = make(chan struct{})
 	}
 	clear(events)
-	l.events, l.lost = events, l.lost+int64(lost)
-	return len(events) > 0
+	l.spare, l.lost = events, l.lost+int64(lost)
 }
 
 // put puts a record at the end of the ring.

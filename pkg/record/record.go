@@ -24,7 +24,7 @@ const mostKept = 1000
 // Source is a reader of the decisions of a store.
 type Source interface {
 	Ready() <-chan struct{}
-	Take(into []output.Event) (events []output.Event, lost int)
+	Take(spare []output.Event) (events []output.Event, lost int)
 }
 
 // Record is what was decided. Make one with New.
@@ -83,12 +83,6 @@ func (r *Record) Run(ctx context.Context) {
 
 // Take records what there is. Callers use either Take or Run, never both.
 func (r *Record) Take() {
-	for r.take() {
-	}
-}
-
-// take records one portion of decisions. It is false if there were none.
-func (r *Record) take() bool {
 	events, lost := r.source.Take(nil)
 	r.mu.Lock()
 	r.lost += int64(lost)
@@ -103,7 +97,6 @@ func (r *Record) take() bool {
 			f(step)
 		}
 	}
-	return len(events) > 0
 }
 
 // Lost is how many steps were not recorded since there were too many at a time.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // checkHistory verifies that readers have seen the current state of everything or have
@@ -38,8 +37,11 @@ func (s *core) checkHistory() []error {
 		tallies = append(tallies, model.TallyOf(p))
 	}
 	add("waiting pods", s.model.History.Waits.Check(slices.Values(tallies), s.model.Apps.Leaves()))
-	add("facts", s.model.History.Events[output.Facts].Check())
-	add("decisions", s.model.History.Events[output.Decisions].Check())
+	for _, readers := range s.model.History.Readers {
+		for _, r := range readers {
+			add("events", r.Check())
+		}
+	}
 	add("reports", s.model.History.Reports.Check())
 	return errs
 }

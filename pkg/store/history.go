@@ -9,27 +9,26 @@ import (
 // EventReader reads the events of one topic. It is for one goroutine at a time.
 type EventReader struct {
 	s      *core
-	reader *history.Reader
+	events *history.Events
 }
 
 // Follow returns a reader of the events of a topic from now on, or from Start on for
-// Facts. The store keeps events until all readers have taken them, up to a limit.
+// Facts. The store keeps events for each reader until it takes them, up to a limit.
 func (s *Readers) Follow(t output.Topic) *EventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &EventReader{s.core, s.model.History.Events[t].Follow()}
+	return &EventReader{s.core, s.model.History.Follow(t)}
 }
 
 // Ready delivers a value when there are events to take.
-func (r *EventReader) Ready() <-chan struct{} { return r.reader.Ready() }
+func (r *EventReader) Ready() <-chan struct{} { return r.events.Ready() }
 
-// Take appends the next events to a list, in order, and returns how many were lost to the
-// limit since the last call. It appends a few thousand events at most, so call it until it
-// appends none.
-func (r *EventReader) Take(into []output.Event) (events []output.Event, lost int) {
+// Take returns the events since the last call, in order, and how many were lost to the limit.
+// The store uses the buffer spare, which may be nil, for the next events.
+func (r *EventReader) Take(spare []output.Event) (events []output.Event, lost int) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.reader.Take(into)
+	return r.events.Take(spare)
 }
 
 // TakeChanges returns at most limit changes since the last call. It is for one reader,

@@ -94,7 +94,7 @@ func (s *Store) Start(now time.Time) {
 	s.plans.RestoreHolds(now)
 	s.states.RetryAllTooEarly(now)
 	s.model.Out.Vacated = append(s.model.Out.Vacated, s.model.Preemption.Ledger.EndRestore()...) // nodes of holds that were not restored are free again
-	s.model.History.Events[output.Facts].Paused = false
+	s.model.History.Started = true
 	s.ready.Store(true)
 }
 

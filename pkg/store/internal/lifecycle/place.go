@@ -107,7 +107,7 @@ func (x *Lifecycle) appFor(p *model.Pod, id placement.Identity, now time.Time) (
 
 // refuse sets the reason why a pod has no queue.
 func (x *Lifecycle) refuse(p *model.Pod, why reasons.Reason) {
-	if x.m.History.Events[output.Facts].Wants() && why.Code != p.Reason.Code {
+	if x.m.History.Wants(output.Facts) && why.Code != p.Reason.Code {
 		wanted, _ := x.m.Identify(p.Pod)
 		name := &output.AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
 		x.m.History.AddFact(output.Event{Kind: output.AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})

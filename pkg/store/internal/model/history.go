@@ -21,9 +21,9 @@ import (
 //
 // Events are what happened, in order and with times; the current state (output.Changes)
 // does not have that. A method adds an event in a few fields, without text and without
-// lookups, and the end of the change adds the time. Readers take the events in small
-// portions. Package eventlog turns facts into text; packages record and metrics follow the
-// decisions.
+// lookups, and the end of the change adds the time. A reader takes the list of its topic and
+// leaves an empty one. Package eventlog turns facts into text; packages record and metrics
+// follow the decisions.
 //
 // Readers need every pod, but must not delay the scheduling decisions. So the dirty sets
 // mark what changed, one reader (TakeChanges of package store) fetches it in small
@@ -31,8 +31,9 @@ import (
 // entry per pod, however often the pod changes, and objects that were never published leave
 // no entry when they go.
 type History struct {
-	Events    [output.Topics]history.Events
-	treeNoted uint64 // tree generation of the last event QueuesWent
+	Readers   [output.Topics][]*history.Events // a list for each reader of a topic
+	Started   bool                             // objects that exist before Start cause no facts
+	treeNoted uint64                           // tree generation of the last event QueuesWent
 	Reports   history.Reports
 	Waits     history.WaitCounts
 
@@ -46,35 +47,52 @@ type History struct {
 }
 
 func newHistory() History {
-	h := History{
-		Events:  [output.Topics]history.Events{history.NewEvents(eventsKept), history.NewEvents(eventsKept)},
-		Reports: history.NewReports(),
-		Waits:   history.NewWaitCounts(),
-		Seen:    map[string]*SeenNode{},
-	}
-	h.Events[output.Facts].Paused = true // objects that exist before Start cause no events
-	return h
+	return History{Reports: history.NewReports(), Waits: history.NewWaitCounts(), Seen: map[string]*SeenNode{}}
 }
 
 // FinishedKept is how many ended applications are remembered.
 const FinishedKept = 1000
 
-// eventsKept is how many events are kept for readers, which come several times a second.
+// eventsKept is how many events are kept for a reader, which comes several times a second.
 const eventsKept = 1 << 16
 
+// Follow adds a reader of a topic, and returns its list.
+func (h *History) Follow(t output.Topic) *history.Events {
+	l := history.NewEvents(eventsKept)
+	h.Readers[t] = append(h.Readers[t], l)
+	return l
+}
+
+// Wants tells whether events of a topic are kept.
+func (h *History) Wants(t output.Topic) bool {
+	return len(h.Readers[t]) > 0 && (t != output.Facts || h.Started)
+}
+
 // AddFact adds a fact to the current change.
-func (h *History) AddFact(e output.Event) { h.Events[output.Facts].Add(e) }
+func (h *History) AddFact(e output.Event) { h.add(output.Facts, e) }
+
+func (h *History) add(t output.Topic, e output.Event) {
+	if h.Wants(t) {
+		for _, l := range h.Readers[t] {
+			l.Add(e)
+		}
+	}
+}
 
 // End ends the current change. tree is the generation of the queue tree, and queues
 // returns a snapshot of it.
 func (h *History) End(tree uint64, queues func() *queues.Snapshot, now time.Time) {
-	if facts := &h.Events[output.Facts]; tree != h.treeNoted && facts.Wants() {
+	if tree != h.treeNoted && h.Wants(output.Facts) {
 		h.treeNoted = tree
-		facts.AddFirst(output.Event{Kind: output.QueuesCame, Queues: queues()})
+		for _, l := range h.Readers[output.Facts] {
+			l.AddFirst(output.Event{Kind: output.QueuesCame, Queues: queues()})
+		}
 		h.AddFact(output.Event{Kind: output.QueuesWent, Queues: queues()})
 	}
-	for i := range h.Events {
-		h.Events[i].EndChange(now)
+	for _, readers := range h.Readers {
+		for _, l := range readers {
+			l.EndChange(now)
+		}
 	}
 }
 
@@ -182,7 +200,7 @@ func (h *History) Empty() bool { return h.Pods.Len()+h.Apps.Len()+h.Nodes.Len() 
 
 // EnterStep adds a step about an asker to the history.
 func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
-	if !x.History.Events[output.Decisions].Wants() {
+	if !x.History.Wants(output.Decisions) {
 		return
 	}
 	step.Ref, step.At, step.Standby = p.Ref(), now, x.Standby
@@ -195,7 +213,7 @@ func (x *Model) EnterStep(p *Pod, step output.Step, now time.Time) {
 	if step.Hold.Asker == "" {
 		step.Hold, _ = x.Preemption.Ledger.Of(p.UID)
 	}
-	x.History.Events[output.Decisions].Add(output.Event{Kind: output.Decided, Pod: p.UID, Step: &step})
+	x.History.add(output.Decisions, output.Event{Kind: output.Decided, Pod: p.UID, Step: &step})
 }
 
 // Warn reports, once per application, that the gang or PodGroup of the pod is ignored. A
