@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -20,7 +19,8 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) dump(p *documents.JSONWriter, v *inventory.View, now time.Time) {
 	p.Open('{')
 	p.TimeField("timestamp", now)
-	p.Field("partitions", s.partitionList(v))
+	p.Key("partitions")
+	s.partitions(p, v)
 	p.Key("applications")
 	p.Applications(s.options.Inventory, v, v.Applications, nil, now)
 	if p.Failed() {
@@ -32,14 +32,15 @@ func (s *Server) dump(p *documents.JSONWriter, v *inventory.View, now time.Time)
 	p.Open('{')
 	p.TextField("partitionName", documents.Partition)
 	p.Key("nodesInfo")
-	p.Nodes(v, s.options.NodeLabels)
+	s.nodes(p, v)
 	p.Close('}')
 	p.Close(']')
-	p.Field("clusterInfo", s.clusterList(v))
+	p.Key("clusterInfo")
+	s.clusters(p, v)
 	p.Field("containerHistory", s.history.ContainerSamples())
 	p.Key("queues")
 	p.Open('[')
-	p.QueueTree(v, queues.RootID, true)
+	queueTree(p, v)
 	p.Close(']')
 	if _, document, err := s.documents.Of(v.Spec); err == nil && documents.HasConfig(v) {
 		p.Field("config", json.RawMessage(document))
@@ -47,6 +48,13 @@ func (s *Server) dump(p *documents.JSONWriter, v *inventory.View, now time.Time)
 	if open := s.streams.list(); len(open) > 0 {
 		p.Field("eventStreams", open)
 	}
-	p.Field("placementRules", []documents.PartitionRules{{Partition: documents.Partition, Rules: documents.RulesOf(v.Spec)}})
+	p.Key("placementRules")
+	p.Open('[')
+	p.Open('{')
+	p.TextField("partition", documents.Partition)
+	p.Key("rules")
+	p.Rules(v)
+	p.Close('}')
+	p.Close(']')
 	p.Close('}')
 }

@@ -3,7 +3,6 @@ package rest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -11,51 +10,24 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// viewed answers with a document about what there is now.
-func (s *Server) viewed(document func(v *inventory.View) any) http.HandlerFunc {
+// viewed answers with what a function writes of what there is now.
+func (s *Server) viewed(write func(p *documents.JSONWriter, v *inventory.View)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		documents.Answer(w, document(s.options.Inventory.View()))
+		documents.Write(w, func(p *documents.JSONWriter) { write(p, s.options.Inventory.View()) })
 	}
 }
 
-func (s *Server) clusterList(v *inventory.View) []documents.Cluster {
-	build := maps.Clone(s.options.Build)
-	if build["rmId"] != "" {
-		build["rmId"] = documents.ClusterID(v)
-	}
-	return []documents.Cluster{{
-		StartTime: s.started.UnixNano(), RMBuildInformation: []map[string]string{build},
-		Partition: documents.Partition, ClusterName: "kubernetes",
-	}}
+// clusters writes what GET clusters answers; partitions and nodes write the same of their pages.
+func (s *Server) clusters(p *documents.JSONWriter, v *inventory.View) {
+	p.Clusters(v, s.options.Build, s.started)
 }
 
-func (s *Server) partitionList(v *inventory.View) []documents.PartitionInfo {
-	capacity, used := v.Queues.Capacity(), v.Queues.Root().Allocated
-	apps := map[string]int{"total": len(v.Applications)}
-	for _, a := range v.Applications {
-		apps[documents.StateOf(a.AppRecord)]++
-	}
-	return []documents.PartitionInfo{{
-		ClusterID: documents.ClusterID(v), Name: documents.Partition,
-		Capacity: documents.PartitionCapacity{
-			Capacity: capacity.Map(), UsedCapacity: used.Map(),
-			Utilization: documents.Percent(used, resources.LimitFrom(capacity.Map())),
-		},
-		NodeSortingPolicy: documents.NodeSortingPolicy{Type: documents.SortedByProfile},
-		PreemptionEnabled: v.Spec.PreemptionEnabled, TotalNodes: len(v.Nodes),
-		Applications: apps, TotalContainers: v.Containers(),
-		State: "Active", LastStateTransitionTime: s.started.UnixNano(),
-	}}
-}
+func (s *Server) partitions(p *documents.JSONWriter, v *inventory.View) { p.Partitions(v, s.started) }
 
-// nodes answers GET partition/{partition}/nodes.
-func (s *Server) nodes(w http.ResponseWriter, _ *http.Request) {
-	documents.Write(w, func(p *documents.JSONWriter) { p.Nodes(s.options.Inventory.View(), s.options.NodeLabels) })
-}
+func (s *Server) nodes(p *documents.JSONWriter, v *inventory.View) { p.Nodes(v, s.options.NodeLabels) }
 
 // node answers GET partition/{partition}/node/{node}.
 func (s *Server) node(w http.ResponseWriter, r *http.Request) {

@@ -11,31 +11,31 @@ import (
 // read with GET.
 func (s *Server) routes() map[string]http.HandlerFunc {
 	routes := map[string]http.HandlerFunc{
-		"clusters":                    s.viewed(func(v *inventory.View) any { return s.clusterList(v) }),
+		"clusters":                    s.viewed(s.clusters),
 		"config":                      s.config,
-		"history/apps":                s.viewed(func(*inventory.View) any { return s.history.AppSamples() }),
+		"history/apps":                s.viewed(func(p *documents.JSONWriter, _ *inventory.View) { p.Value(s.history.AppSamples()) }),
 		"metrics":                     s.metrics,
-		"history/containers":          s.viewed(func(*inventory.View) any { return s.history.ContainerSamples() }),
-		"partitions":                  s.viewed(func(v *inventory.View) any { return s.partitionList(v) }),
+		"history/containers":          s.viewed(func(p *documents.JSONWriter, _ *inventory.View) { p.Value(s.history.ContainerSamples()) }),
+		"partitions":                  s.viewed(s.partitions),
 		"scheduler/healthcheck":       s.healthcheck,
-		"scheduler/node-utilizations": s.viewed(func(v *inventory.View) any { return documents.UtilizationsOf(v) }),
+		"scheduler/node-utilizations": s.viewed((*documents.JSONWriter).Utilizations),
 		"events/batch":                s.eventBatch,
 		"fullstatedump":               s.fullStateDump,
 	}
 	for page, handler := range map[string]http.HandlerFunc{
-		"placementrules":                          s.viewed(func(v *inventory.View) any { return documents.RulesOf(v.Spec) }),
-		"queues":                                  s.queues,
+		"placementrules":                          s.viewed((*documents.JSONWriter).Rules),
+		"queues":                                  s.viewed(queueTree),
 		"queue/{queue}":                           s.queue,
 		"queue/{queue}/applications":              s.queueApplications,
 		"queue/{queue}/applications/{state}":      s.queueApplications,
 		"queue/{queue}/application/{application}": s.application,
 		"application/{application}":               s.application,
 		"applications/{state}":                    s.applications,
-		"nodes":                                   s.nodes,
+		"nodes":                                   s.viewed(s.nodes),
 		"node/{node}":                             s.node,
-		"usage/users":                             s.viewed(func(v *inventory.View) any { return documents.UsersOf(v) }),
+		"usage/users":                             s.viewed(func(p *documents.JSONWriter, v *inventory.View) { p.Value(documents.UsersOf(v)) }),
 		"usage/user/{user}":                       s.user,
-		"usage/groups":                            s.viewed(func(v *inventory.View) any { return documents.GroupsOf(v) }),
+		"usage/groups":                            s.viewed(func(p *documents.JSONWriter, v *inventory.View) { p.Value(documents.GroupsOf(v)) }),
 		"usage/group/{group}":                     s.group,
 	} {
 		routes["partition/{partition}/"+page] = ofPartition(handler)

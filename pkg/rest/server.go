@@ -201,10 +201,8 @@ func named[T any](r *http.Request, part string, find func(string) (T, bool)) (T,
 	return found, false
 }
 
-// queues answers GET partition/{partition}/queues.
-func (s *Server) queues(w http.ResponseWriter, _ *http.Request) {
-	documents.Write(w, func(p *documents.JSONWriter) { p.QueueTree(s.options.Inventory.View(), queues.RootID, true) })
-}
+// queueTree writes all queues.
+func queueTree(p *documents.JSONWriter, v *inventory.View) { p.QueueTree(v, queues.RootID, true) }
 
 // queue answers GET partition/{partition}/queue/{queue}: without the queues
 // below it, unless there is a parameter subtree.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -99,7 +100,7 @@ func TestPercent(t *testing.T) {
 		}
 		used := resources.VectorOf(resources.Entry{Name: "x", Amount: resources.Amount(c.used)}, resources.Entry{Name: "unlimited", Amount: 7})
 		limit := resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(c.limit)})
-		expect.Same(t, fmt.Sprintf("%d of %d", c.used, c.limit), want, documents.Percent(used, limit))
+		expect.Same(t, fmt.Sprintf("%d of %d", c.used, c.limit), want, maps.Collect(documents.Percents(used, limit)))
 	}
 }
 

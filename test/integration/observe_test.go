@@ -63,7 +63,7 @@ func (e *env) readQueues(ctx context.Context) (*documents.Queue, error) {
 
 // checkBuild checks that the scheduler reports the version that it was linked with.
 func (e *env) checkBuild() {
-	var clusters []documents.Cluster
+	var clusters []struct{ RMBuildInformation []map[string]string }
 	e.ok(e.read(e.Context(), "/ws/v1/clusters", &clusters))
 	if len(clusters) != 1 || len(clusters[0].RMBuildInformation) != 1 {
 		e.Fatalf("not one cluster with one build: %+v", clusters)

@@ -2,52 +2,60 @@ package documents
 
 import (
 	"cmp"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Cluster is the cluster as YuniKorn's interface shows it.
-type Cluster struct {
-	// StartTime is when this process started, in nanoseconds since 1970.
-	StartTime int64 `json:"startTime"`
-	// RMBuildInformation says what was built: one entry.
-	RMBuildInformation []map[string]string `json:"rmBuildInformation"`
-	Partition          string              `json:"partition"`
-	ClusterName        string              `json:"clusterName"`
+// Clusters writes the list of clusters: this one, what was built, and when the process started.
+func (p *JSONWriter) Clusters(v *inventory.View, build map[string]string, started time.Time) {
+	build = maps.Clone(build)
+	if build["rmId"] != "" {
+		build["rmId"] = ClusterID(v)
+	}
+	p.Open('[')
+	p.Open('{')
+	p.TimeField("startTime", started)
+	p.Field("rmBuildInformation", []map[string]string{build})
+	p.TextField("partition", Partition)
+	p.TextField("clusterName", "kubernetes")
+	p.Close('}')
+	p.Close(']')
 }
 
-// PartitionInfo is the only partition as YuniKorn's interface shows it.
-type PartitionInfo struct {
-	ClusterID              string            `json:"clusterId"`
-	Name                   string            `json:"name"`
-	Capacity               PartitionCapacity `json:"capacity"`
-	NodeSortingPolicy      NodeSortingPolicy `json:"nodeSortingPolicy"`
-	PreemptionEnabled      bool              `json:"preemptionEnabled"`
-	QuotaPreemptionEnabled bool              `json:"quotaPreemptionEnabled"`
-	TotalNodes             int               `json:"totalNodes"`
-	// Applications counts the active applications by state, and as total.
-	Applications map[string]int `json:"applications"`
-	// TotalContainers counts the pods of queues that have a node.
-	TotalContainers         int    `json:"totalContainers"`
-	State                   string `json:"state"`
-	LastStateTransitionTime int64  `json:"lastStateTransitionTime"`
-}
-
-// PartitionCapacity is what the nodes hold, and what pods of queues use of it.
-type PartitionCapacity struct {
-	Capacity     map[string]resources.Amount `json:"capacity,omitempty"`
-	UsedCapacity map[string]resources.Amount `json:"usedCapacity,omitempty"`
-	// Utilization is in percent.
-	Utilization map[string]resources.Amount `json:"utilization,omitempty"`
-}
-
-// NodeSortingPolicy says what chooses among nodes: the profile's score plugins, not a
-// policy of the partition.
-type NodeSortingPolicy struct {
-	Type string `json:"type"`
+// Partitions writes the list of partitions. There is only one.
+func (p *JSONWriter) Partitions(v *inventory.View, started time.Time) {
+	capacity, used := v.Queues.Capacity(), v.Queues.Root().Allocated
+	apps := map[string]int{"total": len(v.Applications)}
+	for _, a := range v.Applications {
+		apps[StateOf(a.AppRecord)]++
+	}
+	p.Open('[')
+	p.Open('{')
+	p.TextField("clusterId", ClusterID(v))
+	p.TextField("name", Partition)
+	p.Key("capacity")
+	p.Open('{')
+	p.amountsField("capacity", capacity)
+	p.amountsField("usedCapacity", used)
+	p.quotaField("utilization", Percents(used, resources.LimitFrom(capacity.Map())))
+	p.Close('}')
+	// The score plugins of the profile choose among nodes, and no policy of the partition.
+	p.Field("nodeSortingPolicy", map[string]string{"type": "kube-scheduler"})
+	p.boolField("preemptionEnabled", v.Spec.PreemptionEnabled)
+	p.boolField("quotaPreemptionEnabled", false)
+	p.Field("totalNodes", len(v.Nodes))
+	p.Field("applications", apps)
+	p.Field("totalContainers", v.Containers())
+	p.TextField("state", "Active")
+	p.TimeField("lastStateTransitionTime", started)
+	p.Close('}')
+	p.Close(']')
 }
 
 // The build sets these with -X. Each is empty for a program that was built without them.
@@ -85,6 +93,3 @@ func BuildInformation() map[string]string {
 	}
 	return out
 }
-
-// SortedByProfile is the type of node sorting here.
-const SortedByProfile = "kube-scheduler"

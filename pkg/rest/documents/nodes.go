@@ -18,7 +18,7 @@ func (p *JSONWriter) Node(v *inventory.View, n *inventory.Node, labels map[strin
 	p.amountsField("allocated", n.Allocated)
 	p.amountsField("occupied", n.Occupied)
 	p.amountsField("available", n.Available())
-	p.quotaField("utilized", percents(n.Allocated, resources.LimitFrom(n.Allocatable.Map())))
+	p.quotaField("utilized", Percents(n.Allocated, resources.LimitFrom(n.Allocatable.Map())))
 	p.podsField("allocations", n.Allocations, p.allocation)
 	p.podsField("foreignAllocations", n.Foreign, p.foreign)
 	p.podsField("foreign_allocations", n.Foreign, p.foreign) // the name of YuniKorn's design
@@ -65,41 +65,35 @@ func (p *JSONWriter) Nodes(v *inventory.View, labels func(node string) map[strin
 	p.Close(']')
 }
 
-// Utilizations is how much of each type nodes have in use, as YuniKorn's
-// interface shows it.
-type Utilizations struct {
-	ClusterID    string        `json:"clusterId"`
-	Partition    string        `json:"partition"`
-	Utilizations []Utilization `json:"utilizations"`
-}
-
-// Utilization is one type.
-type Utilization struct {
-	Type        string   `json:"type"`
-	Utilization []Bucket `json:"utilization"`
-}
-
-// Bucket is the nodes that use between one tenth and the next.
-type Bucket struct {
-	BucketName string   `json:"bucketName"`
-	NumOfNodes int      `json:"numOfNodes,omitempty"`
-	NodeNames  []string `json:"nodeNames,omitempty"`
-}
-
 var bucketNames = [...]string{
 	"0-10%", "10-20%", "20-30%", "30-40%", "40-50%", "50-60%", "60-70%", "70-80%", "80-90%", "90-100%",
 }
 
-// UtilizationsOf counts the nodes by how much of them pods of queues use.
-func UtilizationsOf(v *inventory.View) []Utilizations {
+// Utilizations writes the nodes by type of resource and by how much of it pods of queues use.
+func (p *JSONWriter) Utilizations(v *inventory.View) {
+	p.Open('[')
+	p.Open('{')
+	p.TextField("clusterId", ClusterID(v))
+	p.TextField("partition", Partition)
+	p.Key("utilizations")
+	p.Open('[')
 	tenths := v.Tenths()
-	out := make([]Utilization, 0, len(tenths))
 	for _, name := range slices.Sorted(maps.Keys(tenths)) {
-		u := Utilization{Type: name}
+		p.Open('{')
+		p.alwaysField("type", name)
+		p.Key("utilization")
+		p.Open('[')
 		for i, nodes := range tenths[name] {
-			u.Utilization = append(u.Utilization, Bucket{BucketName: bucketNames[i], NumOfNodes: len(nodes), NodeNames: nodes})
+			p.Open('{')
+			p.TextField("bucketName", bucketNames[i])
+			p.NumberField("numOfNodes", int64(len(nodes)))
+			p.TextsField("nodeNames", nodes)
+			p.Close('}')
 		}
-		out = append(out, u)
+		p.Close(']')
+		p.Close('}')
 	}
-	return []Utilizations{{ClusterID: ClusterID(v), Partition: Partition, Utilizations: out}}
+	p.Close(']')
+	p.Close('}')
+	p.Close(']')
 }

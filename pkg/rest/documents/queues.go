@@ -147,7 +147,7 @@ func (p *JSONWriter) queue(t *tree, id queues.ID, below bool) {
 		})
 	}
 	p.children(t, q, below)
-	p.quotaField("absUsedCapacity", percents(q.Allocated, t.snapshot.ShownMax(q)))
+	p.quotaField("absUsedCapacity", Percents(q.Allocated, t.snapshot.ShownMax(q)))
 	p.NumberField("maxRunningApps", int64(q.MaxApplications))
 	starting := t.starting[id]
 	p.NumberField("runningApps", int64(max(q.Running-len(starting), 0)))
@@ -201,14 +201,9 @@ func sortingPolicy(q *queues.Queue) string {
 	return string(config.SortFair)
 }
 
-// Percent is how much of the limit is used, rounded down, per limited type that
-// is used at all. Any use of a type limited to nothing is 100.
-func Percent(used resources.Vector, limit resources.Limit) map[string]resources.Amount {
-	return maps.Collect(percents(used, limit))
-}
-
-// percents yields what Percent returns, sorted by name.
-func percents(used resources.Vector, limit resources.Limit) iter.Seq2[string, resources.Amount] {
+// Percents yields how much of the limit is used, rounded down, for each limited type that is
+// used at all, by name. Any use of a type limited to nothing is 100.
+func Percents(used resources.Vector, limit resources.Limit) iter.Seq2[string, resources.Amount] {
 	return func(yield func(string, resources.Amount) bool) {
 		for name, most := range limit.All() {
 			if u := used.Get(name); u > 0 && !yield(name, resources.Amount(PercentOf(u, most))) {
