@@ -97,7 +97,7 @@ func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*in
 		out.Queue = asker.Queue
 	}
 	if h.Clear() && !h.Patient {
-		out.ClearSince, out.Until = h.ClearSince, h.ClearSince.Add(v.HoldTimeout)
+		out.ClearSince, out.Until = h.ClearSince, h.TimeFrom().Add(v.HoldTimeout)
 	}
 	for _, uid := range h.Awaited {
 		out.WaitsFor = append(out.WaitsFor, leaverOf(v, h, uid, preempted[uid]))

@@ -1,0 +1,33 @@
+package documents
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
+)
+
+// TestUntilIsWhenAHoldTimesOut: the time-out counts from the begin of a hold without victims,
+// otherwise from when they were gone, and no later than from the bound of the hold.
+func TestUntilIsWhenAHoldTimesOut(t *testing.T) {
+	began, chosen := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), []types.UID{"v"}
+	after := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
+	v := &inventory.View{Rest: output.Rest{HoldTimeout: 10 * time.Minute}}
+	for name, c := range map[string]struct {
+		hold reservations.Hold
+		want time.Time
+	}{
+		"pods left anyway": {reservations.Hold{Since: began, ClearSince: after(5)}, after(10)},
+		"victims went":     {reservations.Hold{Since: began, ClearSince: after(5), Chosen: chosen, LatestFrom: after(10)}, after(15)},
+		"victims went late": {
+			reservations.Hold{Since: began, ClearSince: after(14), Chosen: chosen, LatestFrom: after(10)}, after(20),
+		},
+	} {
+		expect.Same(t, name, c.want, HoldOf(v, &c.hold, nil).Until)
+	}
+}
