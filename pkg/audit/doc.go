@@ -2,7 +2,7 @@
 // nothing, and nothing waits for it.
 //
 //	informers, inventory ──► Drift   pods and nodes are compared with the API server, queues
-//	                                 with the sums of their pods, a few at a time
+//	                                 with the sums of their pods
 //
 // Drift counts its findings for metrics, logs them, and answers a health check with a
 // sentence. A finding is a mistake of the scheduler, not of its users.

@@ -38,9 +38,6 @@ const (
 	lookInterval = time.Minute
 	// firstLook is how long after the start the first round is made.
 	firstLook = 5 * time.Second
-	// slice is how many things are compared at a time, and slicePause the pause after it.
-	slice      = 200
-	slicePause = 5 * time.Millisecond
 	// namedInCheck is how many differences a health check names.
 	namedInCheck = 5
 )
@@ -92,19 +89,19 @@ func (d difference) lasts() bool { return d.looks > 1 }
 // Run compares from time to time until the context ends.
 func (d *Drift) Run(ctx context.Context) {
 	for rest := firstLook; loop.Pause(ctx, d.Clock, rest); rest = lookInterval {
-		d.Round(ctx)
+		d.Round()
 	}
 }
 
 // Round compares everything, logs new drift and counts it.
-func (d *Drift) Round(ctx context.Context) {
+func (d *Drift) Round() {
 	if !d.Inventory.View().Started {
 		return // the books are not made up yet
 	}
-	found := d.look(ctx)
-	if ctx.Err() != nil {
-		return // the look was cut short
-	}
+	l := d.look()
+	l.nodes()
+	l.quotas()
+	found := l.found
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.repeated(d.round, found)
@@ -144,17 +141,16 @@ func (d *Drift) Check() error {
 	return report(d.round)
 }
 
-// Now compares the pods, without pauses between them, and returns an error with the drift; nil
-// if there is none. One goroutine calls it, every few seconds: it takes two calls to find drift.
+// Now compares the pods, and returns an error with the drift; nil if there is none. One
+// goroutine calls it, every few seconds: it takes two calls to find drift.
 // It takes the store's lock only to read changes.
 func (d *Drift) Now() error {
 	if !d.Inventory.View().Started {
 		return nil
 	}
-	l := &look{drift: d, ctx: context.Background(), found: map[name]difference{}, hurry: true}
-	l.pods()
-	d.repeated(d.now, l.found)
-	d.now = l.found
+	found := d.look().found
+	d.repeated(d.now, found)
+	d.now = found
 	return report(d.now)
 }
 

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -11,35 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// look compares everything and returns the differences.
-func (d *Drift) look(ctx context.Context) map[name]difference {
-	l := &look{drift: d, ctx: ctx, found: map[name]difference{}}
-	l.pods()
-	l.nodes()
-	l.quotas()
-	return l.found
-}
-
-// look is one comparison under way.
+// look is a comparison and what it has found.
 type look struct {
-	drift    *Drift
-	ctx      context.Context
-	found    map[name]difference
-	compared int
-	hurry    bool // without pauses
+	drift *Drift
+	found map[name]difference
 }
 
-// goesOn pauses after every slice, and returns false once the context has ended.
-func (l *look) goesOn() bool {
-	if l.compared++; l.compared%slice == 0 && !l.hurry && !loop.Pause(l.ctx, l.drift.Clock, slicePause) {
-		return false
-	}
-	return l.ctx.Err() == nil
+// look compares the pods.
+func (d *Drift) look() *look {
+	l := &look{drift: d, found: map[name]difference{}}
+	l.pods()
+	return l
 }
 
 func (l *look) differs(kind Kind, id, what, version, text string) {
@@ -59,7 +44,6 @@ func (l *look) pods() {
 		p := known[pod.UID]
 		delete(known, pod.UID)
 		switch {
-		case !l.goesOn():
 		case p != nil:
 			if !p.Agrees(pod) && l.sameAs(p.PodRecord, pod) {
 				p.Agree(pod)
@@ -90,9 +74,7 @@ func (l *look) nodes() {
 	seen := make(map[string]bool, len(listed))
 	for _, n := range listed {
 		seen[n.Name] = true
-		if l.goesOn() {
-			l.differs(Node, n.Name, n.Name, n.ResourceVersion, nodeDiffers(v.Node(n.Name), informer.Allocatable(n), !n.Spec.Unschedulable))
-		}
+		l.differs(Node, n.Name, n.Name, n.ResourceVersion, nodeDiffers(v.Node(n.Name), informer.Allocatable(n), !n.Spec.Unschedulable))
 	}
 	for _, n := range v.Nodes {
 		if !seen[n.Name] {
@@ -118,7 +100,7 @@ func (l *look) quotas() {
 	v := l.drift.Inventory.View()
 	sums := sumsOf(v)
 	for q := range v.Queues.All() {
-		if sum := sums[q.ID].Allocated; l.goesOn() && !q.Allocated.Equal(sum) {
+		if sum := sums[q.ID].Allocated; !q.Allocated.Equal(sum) {
 			// The text has only the difference, which stays the same while pods come and go.
 			l.differs(Quota, q.Path, q.Path, "", fmt.Sprintf("what it is charged with, less what its pods use, is %v, not 0", q.Allocated.Sub(sum)))
 		}
