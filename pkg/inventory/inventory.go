@@ -29,14 +29,16 @@ type Inventory struct {
 
 	mu        locks.Mutex // guards the rest; taken before the lock of the source
 	pods      map[types.UID]*Pod
-	apps      parts[uint64, output.AppRecord, Application]
+	apps      parts[uint64, output.AppRecord, Application] // those without an application are in noApp
 	nodes     parts[string, output.NodeRecord, Node]
-	unplaced  map[types.UID]*Pod
 	preempted map[types.UID]*Pod
-	// These are true if the list of the view is out of date.
-	staleUnplaced, stalePreempted bool
-	view                          *View
+	// stalePreempted is true if the list of the view is out of date.
+	stalePreempted bool
+	view           *View
 }
+
+// noApp stands for the application of pods of queues that have none.
+const noApp = 0
 
 // New returns an inventory that has taken nothing yet.
 func New(source Source) *Inventory {
@@ -49,7 +51,7 @@ func New(source Source) *Inventory {
 			by: map[string]*part[output.NodeRecord, Node]{}, place: inNode, make: nodeOf,
 			compare: func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) },
 		},
-		unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
+		preempted: map[types.UID]*Pod{}, view: &View{},
 	}
 }
 
@@ -139,7 +141,7 @@ func (i *Inventory) apply(c *output.Changes) {
 // putIn adds a pod wherever it belongs.
 func (i *Inventory) putIn(p *Pod) {
 	i.pods[p.UID] = p
-	if p.App != 0 {
+	if p.App != noApp || !p.Foreign {
 		a := i.apps.get(p.App)
 		a.pods.add(p)
 		i.apps.touch(a)
@@ -148,10 +150,6 @@ func (i *Inventory) putIn(p *Pod) {
 		n := i.nodes.get(p.Node)
 		n.pods.add(p)
 		i.nodes.touch(n)
-	}
-	if p.App == 0 && !p.Foreign {
-		i.unplaced[p.UID] = p
-		i.staleUnplaced = true
 	}
 	if p.Preempted {
 		i.preempted[p.UID] = p
@@ -165,7 +163,7 @@ func (i *Inventory) takeOut(p *Pod) {
 		return
 	}
 	delete(i.pods, p.UID)
-	if a := i.apps.by[p.App]; a != nil {
+	if a := i.apps.by[p.App]; a != nil && a.pods.has(p) {
 		a.pods.remove(p)
 		i.apps.touch(a)
 	}
@@ -173,12 +171,6 @@ func (i *Inventory) takeOut(p *Pod) {
 		n.pods.remove(p)
 		i.nodes.touch(n)
 		i.dropNode(p.Node)
-	}
-	if _, there := i.unplaced[p.UID]; there {
-		i.staleUnplaced = true
-		if delete(i.unplaced, p.UID); len(i.unplaced) == 0 {
-			i.unplaced = map[types.UID]*Pod{} // a map does not shrink, and at the start all are in it
-		}
 	}
 	if _, there := i.preempted[p.UID]; there {
 		delete(i.preempted, p.UID)
@@ -196,7 +188,7 @@ func (i *Inventory) dropNode(name string) {
 // same tells whether nothing changed since the last view.
 func (i *Inventory) same(rest *output.Rest) bool {
 	was := &i.view.Rest
-	return i.apps.same() && i.nodes.same() && !i.staleUnplaced && !i.stalePreempted &&
+	return i.apps.same() && i.nodes.same() && !i.stalePreempted &&
 		rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
 		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
 }
@@ -208,15 +200,15 @@ func (i *Inventory) refresh(rest *output.Rest) {
 	}
 	v := *i.view
 	v.Rest = *rest
-	v.Applications, v.Nodes = i.apps.refresh(v.Applications), i.nodes.refresh(v.Nodes)
-	if i.staleUnplaced {
-		v.Unplaced = slices.SortedFunc(maps.Values(i.unplaced), oldestFirst)
+	if unplaced := i.apps.get(noApp); unplaced.stale {
+		v.Unplaced = slices.SortedFunc(slices.Values(unplaced.pods.list), oldestFirst)
 	}
+	v.Applications, v.Nodes = i.apps.refresh(v.Applications), i.nodes.refresh(v.Nodes)
 	if i.stalePreempted {
 		v.Preempted = slices.SortedFunc(maps.Values(i.preempted), oldestFirst)
 	}
 	v.Holders = i.holders(rest.Holds)
-	i.staleUnplaced, i.stalePreempted = false, false
+	i.stalePreempted = false
 	i.view = &v
 }
 

@@ -17,6 +17,11 @@ func (m *members) add(p *Pod) {
 	m.list = append(m.list, p)
 }
 
+func (m *members) has(p *Pod) bool {
+	at := int(*m.place(p))
+	return at < len(m.list) && m.list[at] == p
+}
+
 // remove removes a pod. It does nothing if the pod is not in the list, because an error in
 // the inventory must not end the scheduler.
 func (m *members) remove(p *Pod) {

@@ -19,7 +19,7 @@ func (i *Inventory) Check() error {
 		if p.UID != uid {
 			errs = append(errs, fmt.Errorf("pod %s is listed as %s", p.UID, uid))
 		}
-		if p.App != 0 {
+		if p.App != noApp || !p.Foreign {
 			inApps++
 		}
 		if p.Node != "" {
@@ -40,15 +40,10 @@ func (i *Inventory) Check() error {
 
 func (i *Inventory) checkPod(p *Pod) error {
 	switch {
-	case p.App != 0 && (i.apps.by[p.App] == nil || !i.apps.by[p.App].pods.has(p)):
+	case (p.App != noApp || !p.Foreign) && (i.apps.by[p.App] == nil || !i.apps.by[p.App].pods.has(p)):
 		return fmt.Errorf("pod %s is not in its application", p.UID)
 	case p.Node != "" && (i.nodes.by[p.Node] == nil || !i.nodes.by[p.Node].pods.has(p)):
 		return fmt.Errorf("pod %s is not on its node", p.UID)
 	}
 	return nil
-}
-
-func (m *members) has(p *Pod) bool {
-	at := int(*m.place(p))
-	return at < len(m.list) && m.list[at] == p
 }
