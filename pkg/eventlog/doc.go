@@ -7,7 +7,7 @@
 // (records.go, tree.go). The lock of the store is held only while the list of events is
 // exchanged for an empty one.
 //
-//	store ── events ──► EventReader.Take ──► records ──► ring ──► Range, Next
+//	store ── events ──► EventReader.Take ──► records ──► ring ──► Range
 //	                  (lock of the store)       (lock of the log)
 //
 // Readers that follow keep only their place in the ring here. A reader that the ring

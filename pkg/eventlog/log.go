@@ -106,31 +106,16 @@ func (l *Log) Bounds() (lowest, next uint64) {
 	return l.lowest(), l.next
 }
 
-// Range returns at most limit records from the one with the number first on; none
-// if that one is not kept any more, or did not happen yet. It also returns the bounds
-// of that moment.
-func (l *Log) Range(first uint64, limit int) (records []Record, lowest, next uint64) {
+// Range appends to a list at most limit records from the one with the number first on; none
+// if that one is not kept any more, or did not happen yet. It also returns the bounds of that
+// moment, and a channel that is closed with the record after them.
+func (l *Log) Range(out []Record, first uint64, limit int) (records []Record, lowest, next uint64, more <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.from(nil, first, limit), l.lowest(), l.next
-}
-
-// from appends the records to a list. The caller holds mu.
-func (l *Log) from(out []Record, first uint64, limit int) []Record {
-	if first < l.lowest() || first >= l.next {
-		return out
+	if first >= l.lowest() {
+		for n := first; n < l.next && n-first < uint64(limit); n++ {
+			out = append(out, l.ring[n%uint64(l.size)])
+		}
 	}
-	for n := first; n < l.next && n-first < uint64(limit); n++ {
-		out = append(out, l.ring[n%uint64(l.size)])
-	}
-	return out
-}
-
-// Next appends to a list at most limit records from the one with the number first
-// on. If there are none yet, the channel is closed when there are. It is false for
-// a reader that was overtaken: its next record is not kept any more.
-func (l *Log) Next(out []Record, first uint64, limit int) (records []Record, more <-chan struct{}, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.from(out, first, limit), l.changed, first >= l.lowest()
+	return out, l.lowest(), l.next, l.changed
 }

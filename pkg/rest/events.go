@@ -39,7 +39,7 @@ func (s *Server) eventBatch(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	records, lowest, next := s.options.Events.Range(start, int(min(count, batchSize)))
+	records, lowest, next, _ := s.options.Events.Range(nil, start, int(min(count, batchSize)))
 	documents.Write(w, func(p *documents.JSONWriter) {
 		p.Open('{')
 		p.TextField("InstanceUUID", s.instance)

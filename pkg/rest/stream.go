@@ -123,9 +123,9 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 			}
 			admitted = time.Now()
 		}
-		records, more, kept := s.server.options.Events.Next(s.records[:0], first, streamBite)
-		if s.records = records; !kept {
-			return
+		records, lowest, _, more := s.server.options.Events.Range(s.records[:0], first, streamBite)
+		if s.records = records; first < lowest {
+			return // it was overtaken
 		}
 		if len(records) == 0 {
 			select {
