@@ -111,8 +111,8 @@ func (s *Server) mux() http.Handler {
 	for _, e := range s.endpoints() {
 		serve(mux, e.method, e.path, e.handler)
 	}
-	for _, path := range s.pages.Paths() {
-		mux.Handle(path, s.pages)
+	for path, handler := range s.pages.Handlers() {
+		mux.HandleFunc(path, handler)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		documents.Refuse(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"hash/fnv"
@@ -50,7 +51,7 @@ type Options struct {
 	Version string
 }
 
-// Pages answers for the pages of [Pages.Paths].
+// Pages answers for the pages of [Pages.Handlers].
 type Pages struct {
 	options Options
 	started time.Time
@@ -100,42 +101,35 @@ func parse(path string) *template.Template {
 	return template.Must(shared.ParseFS(templates, "templates/frame.html", "templates/parts.html", "templates/"+path+".html"))
 }
 
-// Paths are where the pages are: patterns of http.ServeMux, without a method.
-func (p *Pages) Paths() []string {
-	paths := []string{"/style.css", "/icon.svg"}
-	for _, one := range p.pages {
-		if one.path == "" {
-			paths = append(paths, "/{$}")
-		} else {
-			paths = append(paths, "/"+one.path)
-		}
+// Handlers are the pages by their paths, which are patterns of http.ServeMux without a method.
+func (p *Pages) Handlers() map[string]http.HandlerFunc {
+	all := map[string]http.HandlerFunc{
+		"/style.css": read(func(w http.ResponseWriter, r *http.Request) { answer(w, r, "text/css; charset=utf-8", style) }),
+		"/icon.svg":  read(func(w http.ResponseWriter, r *http.Request) { answer(w, r, "image/svg+xml", icon) }),
 	}
-	return paths
+	for _, one := range p.pages {
+		all["/"+cmp.Or(one.path, "{$}")] = read(func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, one) })
+	}
+	return all
 }
 
-// ServeHTTP answers one request.
-func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header(w)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, r.Method+" does nothing here; use GET", http.StatusMethodNotAllowed)
-		return
-	}
-	switch r.URL.Path {
-	case "/style.css":
-		answer(w, r, "text/css; charset=utf-8", style)
-		return
-	case "/icon.svg":
-		answer(w, r, "image/svg+xml", icon)
-		return
-	}
-	for _, one := range p.pages {
-		if r.URL.Path == "/"+one.path {
-			p.serve(w, r, one)
+// read sets the headers that all answers have, and refuses what does not only read.
+func read(handler http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "private, no-cache")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, r.Method+" does nothing here; use GET", http.StatusMethodNotAllowed)
 			return
 		}
+		handler(w, r)
 	}
-	http.NotFound(w, r)
 }
 
 // frame is what all pages have around their content.
@@ -182,17 +176,6 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 		return
 	}
 	answer(w, r, "text/html; charset=utf-8", body.Bytes())
-}
-
-// header sets the headers that all answers have.
-func header(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "private, no-cache")
 }
 
 // answer sends the page, unless the client has it already.

@@ -49,8 +49,8 @@ func newSite(c *webtest.Cluster) *site {
 		Health:        func() web.Checked { return web.Checked{At: s.checked, Checks: s.checks} },
 		StandsBy:      func() bool { return false },
 	})
-	for _, path := range s.Paths() {
-		s.mux.Handle(path, s.Pages)
+	for path, handler := range s.Handlers() {
+		s.mux.HandleFunc(path, handler)
 	}
 	return s
 }
@@ -186,7 +186,7 @@ func TestHeader(t *testing.T) {
 		"/configuration": page, "/health": page, "/icon.svg": "image/svg+xml",
 		"/style.css": "text/css; charset=utf-8",
 	}
-	expect.Same(t, "pages", len(s.Paths()), len(kinds))
+	expect.Same(t, "pages", len(s.Handlers()), len(kinds))
 	for path, kind := range kinds {
 		got := s.get(http.MethodGet, path, "")
 		check(path, got, http.StatusOK)
@@ -491,7 +491,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, page byte, query string) {
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: paths[int(page)%len(paths)], RawQuery: query}, Header: http.Header{}}
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
+		s.mux.ServeHTTP(w, r)
 		expect.That(t, w.Code == http.StatusOK || w.Code == http.StatusNotFound, "status %d", w.Code)
 		expect.Holds(t, harmless(t, w.Body.String()))
 	})
