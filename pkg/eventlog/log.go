@@ -34,7 +34,7 @@ type Log struct {
 	spare   []output.Event   // a buffer for the source
 	nanos   int64            // the time of the event that records are made of
 	queues  *queues.Snapshot // as the records so far have them; nil before Start
-	lost    int64            // see lostEvents
+	lost    int64            // see Collect
 	ring    []Record         // the record with number n is at n % size
 	next    uint64           // number of the next record
 	changed chan struct{}    // closed with the next record
@@ -50,27 +50,19 @@ func New(source Source, size int) *Log {
 func (l *Log) Run(ctx context.Context, clock clock.WithTicker, logger klog.Logger) {
 	var said int64
 	loop.Every(ctx, clock, interval, func() {
-		l.Collect()
-		if lost := l.lostEvents(); lost > said {
+		if lost := l.Collect(); lost > said {
 			logger.Info("Events were lost: more happened than the log could take. /ws/v1/events lacks them; scheduling is not affected", "lost", lost-said)
 			said = lost
 		}
 	})
 }
 
-// lostEvents is how many things that happened have no record, since the start, because they
-// were too many at a time for the history.
-func (l *Log) lostEvents() int64 {
+// Collect makes records of what happened since the last call. It returns how many things that
+// happened since the start have no record, because they were too many at a time.
+func (l *Log) Collect() (lost int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lost
-}
-
-// Collect makes records of what happened since the last call.
-func (l *Log) Collect() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	events, lost := l.source.Take(l.spare[:0])
+	events, missed := l.source.Take(l.spare[:0])
 	before := l.next
 	for i := range events {
 		l.nanos = events[i].At.UnixNano()
@@ -81,7 +73,8 @@ func (l *Log) Collect() {
 		l.changed = make(chan struct{})
 	}
 	clear(events)
-	l.spare, l.lost = events, l.lost+int64(lost)
+	l.spare, l.lost = events, l.lost+int64(missed)
+	return l.lost
 }
 
 // put puts a record at the end of the ring.

@@ -65,8 +65,7 @@ func (l *logged) pod(uid, queue, app, node string) {
 // news are the records since the last call, a line each.
 func (l *logged) news(t testing.TB) []string {
 	t.Helper()
-	l.log.Collect()
-	expect.Same(t, "lost events", int64(0), l.log.lostEvents())
+	expect.Same(t, "lost events", int64(0), l.log.Collect())
 	records, _, next, _ := l.log.Range(nil, l.read, 1000)
 	l.read = next
 	var out []string

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -42,27 +41,23 @@ func observePlan(took time.Duration) {
 	tryPreemption.Observe(took.Seconds())
 }
 
-// ErrGather is that metrics of the process could not be gathered.
-var ErrGather = errors.New("gather the metrics of the process")
-
-// WriteYuniKorn writes a view under YuniKorn's names, in the text format of
-// Prometheus. All queues are there. Before ErrGather nothing is written; any other error
-// is the writer's.
+// WriteYuniKorn writes a view under YuniKorn's names, in the text format of Prometheus. All
+// queues are there. An error is that metrics of the process could not be gathered; nothing is
+// written then. Errors of the writer, such as a reader that has gone away, are not returned.
 func WriteYuniKorn(w io.Writer, v *inventory.View) error {
 	families, err := process().Gather()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrGather, err)
+		return fmt.Errorf("gather the metrics of the process: %w", err)
 	}
 	p := &page{Writer: bufio.NewWriterSize(w, pageBuffer)}
 	p.queues(v)
 	p.applications(v)
 	p.nodes(v)
 	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(p, f); err != nil {
-			return err
-		}
+		_, _ = expfmt.MetricFamilyToText(p, f)
 	}
-	return p.Flush()
+	_ = p.Flush()
+	return nil
 }
 
 // pageBuffer is how much is written at a time.

@@ -37,10 +37,10 @@ func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 
 // body reads a request body of at most so many bytes, which does not count as making an
 // answer. If it returns false, it has already written the error.
-func body(w http.ResponseWriter, r *http.Request, title, thing string, most int64) ([]byte, bool) {
+func (s *Server) body(w http.ResponseWriter, r *http.Request, title, thing string, most int64) ([]byte, bool) {
 	var text []byte
 	var err error
-	away(r.Context(), func() { text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most)) })
+	s.inFlight.away(func() { text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most)) })
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		documents.Refuse(w, http.StatusRequestEntityTooLarge, title+" too large", fmt.Sprintf("a %s has at most %d bytes", thing, most))
@@ -60,13 +60,13 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 		documents.Busy(w, "Too many requests", others)
 		return
 	}
-	document, ok := body(w, r, "Document", "configuration", s.limits.bodyBytes)
+	document, ok := s.body(w, r, "Document", "configuration", s.limits.bodyBytes)
 	if !ok {
 		return
 	}
 	var spec *config.Spec
 	var err error
-	if !inTurn(r.Context(), s.validations, func() { spec, err = config.Parse(document) }) {
+	if !s.inFlight.inTurn(r.Context(), s.validations, func() { spec, err = config.Parse(document) }) {
 		documents.Busy(w, "Too many requests", others)
 		return
 	}

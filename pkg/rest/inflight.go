@@ -35,26 +35,14 @@ func (f inFlight) wrap(handler http.Handler) http.Handler {
 			return
 		}
 		defer f.leave()
-		r = r.WithContext(context.WithValue(r.Context(), inFlightKey{}, f))
 		handler.ServeHTTP(&absentWriter{ResponseWriter: w, inFlight: f}, r)
 	})
 }
 
-type inFlightKey struct{}
-
-// away does something that does not count as making an answer.
+// away does something for a request that does not count as making its answer.
 func (f inFlight) away(do func()) {
 	f.leave()
 	defer f.enter()
-	do()
-}
-
-// away does something for a request that does not count as making its answer.
-func away(ctx context.Context, do func()) {
-	if f, ok := ctx.Value(inFlightKey{}).(inFlight); ok {
-		f.away(do)
-		return
-	}
 	do()
 }
 
@@ -67,8 +55,8 @@ func acquire(ctx context.Context, s *semaphore.Weighted) bool {
 
 // inTurn does some work once it is its turn, and does not count as an answer meanwhile. It
 // returns false if the turn did not come.
-func inTurn(ctx context.Context, s *semaphore.Weighted, work func()) (ok bool) {
-	away(ctx, func() {
+func (f inFlight) inTurn(ctx context.Context, s *semaphore.Weighted, work func()) (ok bool) {
+	f.away(func() {
 		if ok = acquire(ctx, s); ok {
 			defer s.Release(1)
 			work()

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -70,8 +69,7 @@ func usage[T any](w http.ResponseWriter, r *http.Request, part string, all []T, 
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	documents.SetHeader(w)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	err := metrics.WriteYuniKorn(w, s.options.Inventory.View())
-	if errors.Is(err, metrics.ErrGather) { // for any other error the reader has gone away
+	if err := metrics.WriteYuniKorn(w, s.options.Inventory.View()); err != nil {
 		klog.Background().Error(err, "Metrics cannot be shown")
 		documents.Refuse(w, http.StatusInternalServerError, "Metrics not known", err.Error())
 	}

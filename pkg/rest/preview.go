@@ -23,13 +23,13 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		documents.Refuse(w, http.StatusServiceUnavailable, "No preview", "this scheduler makes no previews, or not yet: look for \"preview\" in its log")
 		return
 	}
-	manifest, ok := body(w, r, "Manifest", "manifest", documents.PreviewBytes)
+	manifest, ok := s.body(w, r, "Manifest", "manifest", documents.PreviewBytes)
 	if !ok {
 		return
 	}
 	var answered *documents.Preview
 	var err error
-	if !inTurn(r.Context(), s.previews, func() { answered, err = lookAhead(r.Context(), previewer, manifest) }) {
+	if !s.inFlight.inTurn(r.Context(), s.previews, func() { answered, err = lookAhead(r.Context(), previewer, manifest) }) {
 		documents.Busy(w, "Too many requests", "other previews are being made; try again in a moment")
 		return
 	}

@@ -1,8 +1,6 @@
 package documents
 
 import (
-	"strconv"
-
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 )
 
@@ -22,11 +20,10 @@ func (p *JSONWriter) Event(r *eventlog.Record) {
 		p.Key("resources")
 		p.Open('{')
 		for name, amount := range r.Amount.All() {
-			p.separate()
-			p.quote(name)
-			p.b = append(p.b, `:{"value":`...)
-			p.b = strconv.AppendInt(p.b, int64(amount), 10)
-			p.b = append(p.b, '}')
+			p.Key(name)
+			p.Open('{')
+			p.NumberField("value", int64(amount))
+			p.Close('}')
 		}
 		p.Close('}')
 	}

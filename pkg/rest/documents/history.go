@@ -38,13 +38,6 @@ func (h *History) Count(s *queues.Snapshot, now time.Time) {
 	h.samples = h.samples[max(0, len(h.samples)-samplesKept):]
 }
 
-// all returns the samples, which are never written again.
-func (h *History) all() []sample {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.samples
-}
-
 // AppSamples returns the numbers of applications, the oldest first.
 func (h *History) AppSamples() []map[string]any {
 	return h.numbers("totalApplications", func(s sample) int64 { return s.apps })
@@ -57,8 +50,10 @@ func (h *History) ContainerSamples() []map[string]any {
 
 // numbers returns one number of each sample as YuniKorn's interface shows it: as a text.
 func (h *History) numbers(name string, of func(sample) int64) []map[string]any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	out := []map[string]any{}
-	for _, s := range h.all() {
+	for _, s := range h.samples {
 		out = append(out, map[string]any{"timestamp": s.at.UnixNano(), name: strconv.FormatInt(of(s), 10)})
 	}
 	return out

@@ -67,12 +67,10 @@ func (p *JSONWriter) Close(bracket byte) {
 	}
 }
 
-// Key begins a field; its value follows. Keys are plain words.
+// Key begins a field; its value follows.
 func (p *JSONWriter) Key(name string) {
-	p.separate()
-	p.b = append(p.b, '"')
-	p.b = append(p.b, name...)
-	p.b = append(p.b, '"', ':')
+	p.text(name)
+	p.b = append(p.b, ':')
 	p.bare = true
 }
 
@@ -96,13 +94,9 @@ func (p *JSONWriter) Field(name string, v any) {
 	p.Value(v)
 }
 
+// text writes a string in quotes as an element.
 func (p *JSONWriter) text(s string) {
 	p.separate()
-	p.quote(s)
-}
-
-// quote writes a string in quotes.
-func (p *JSONWriter) quote(s string) {
 	if !isPlain(s) {
 		text, _ := json.Marshal(s) // it never fails for a string
 		p.b = append(p.b, text...)
@@ -196,10 +190,8 @@ func (p *JSONWriter) quotaField(name string, numbers iter.Seq2[string, resources
 			p.Key(name)
 			p.Open('{')
 		}
-		p.separate()
-		p.quote(of)
-		p.b = append(p.b, ':')
-		p.b = strconv.AppendInt(p.b, int64(amount), 10)
+		p.Key(of)
+		p.Number(int64(amount))
 	}
 	if some {
 		p.Close('}')

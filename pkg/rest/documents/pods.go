@@ -29,12 +29,7 @@ func (p *JSONWriter) tags(pod *inventory.Pod) {
 	}
 	p.TextField(tagForeign, foreignKind(pod.PodRecord))
 	for _, name := range slices.Sorted(maps.Keys(pod.Labels)) {
-		p.separate()
-		p.b = append(p.b, '"')
-		p.b = append(p.b, tagLabel...) // names of labels are plain
-		p.b = append(p.b, name...)
-		p.b = append(p.b, '"', ':')
-		p.quote(pod.Labels[name])
+		p.alwaysField(tagLabel+name, pod.Labels[name])
 	}
 	p.TextField(tagNamespace, pod.Namespace)
 	p.TextField(tagPodName, pod.Name)
