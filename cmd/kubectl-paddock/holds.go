@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
@@ -79,7 +80,7 @@ func waitsFor(h *documents.Hold) string {
 	return few(names)
 }
 
-func printEnded(w io.Writer, list []documents.EndedHold) {
+func printEnded(w io.Writer, list []record.EndedHold) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "No hold has ended.")
 		return

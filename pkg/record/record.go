@@ -47,13 +47,20 @@ type Record struct {
 
 // EndedHold is a hold that is over.
 type EndedHold struct {
-	reservations.Hold
+	Asker objects.Ref `json:"asker"`
 	// Queue is the asker's leaf; empty for a pod of no queue.
-	Queue string
-	At    time.Time
-	End   reservations.End
-	// Reason is what people were told; none for a pod that was bound.
-	Reason reasons.Reason
+	Queue string    `json:"queue,omitempty"`
+	Node  string    `json:"node"`
+	Kind  Kind      `json:"kind"`
+	Since time.Time `json:"since"`
+	Ended time.Time `json:"ended"`
+	// End is bound, deleted, superseded, node gone, node unschedulable, timed out or
+	// given up.
+	End reservations.End `json:"end"`
+	// Reason and Message are what people were told; empty for a pod that was bound.
+	Reason   reasons.Code `json:"reason,omitempty"`
+	Message  string       `json:"message,omitempty"`
+	Decision string       `json:"decision,omitempty"`
 }
 
 // New returns a record of what a source does from now on.
@@ -168,7 +175,7 @@ func (r *Record) Ended(q Query) []EndedHold {
 	defer r.mu.Unlock()
 	out := []EndedHold{}
 	for _, h := range slices.Backward(r.ended) {
-		if q.Wants(objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, h.Queue) {
+		if q.Wants(h.Asker, h.Queue) {
 			if out = append(out, h); len(out) == q.Limit {
 				break
 			}
@@ -177,14 +184,14 @@ func (r *Record) Ended(q Query) []EndedHold {
 	return out
 }
 
-// EndedOf returns the hold of a pod that ended last, and whether one is remembered.
-func (r *Record) EndedOf(pod types.UID) (EndedHold, bool) {
+// EndedOf returns the hold of a pod that ended last; nil if none is remembered.
+func (r *Record) EndedOf(pod types.UID) *EndedHold {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range slices.Backward(r.ended) {
-		if h.Asker == pod {
-			return h, true
+		if h.Asker.UID == pod {
+			return &h
 		}
 	}
-	return EndedHold{}, false
+	return nil
 }

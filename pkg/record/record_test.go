@@ -142,9 +142,8 @@ func TestStagesOfADecision(t *testing.T) {
 	expect.That(t, diff == "" && d.Victims[0].Note != "", "victims %s", diff)
 	expect.That(t, d.Outcome == planner.Preempt && d.Queue == "root.a.b" && d.Kind == Queue &&
 		d.Reason == reasons.MakingRoom, "%+v", d)
-	e, ok := s.EndedOf("uid-a")
-	expect.That(t, ok && e.End == reservations.TimedOut && e.Reason.Text == "late",
-		"ended %+v, %t", e, ok)
+	e := s.EndedOf("uid-a")
+	expect.That(t, e != nil && e.End == reservations.TimedOut && e.Message == "late", "ended %+v", e)
 	s.step(output.StepVictimsDeleted, "a", nil) // late: it belongs to no hold
 	expect.Same(t, "stages after the end", 4, len(s.Last("uid-a").Stages))
 }
@@ -301,9 +300,8 @@ func TestRingsForget(t *testing.T) {
 	expect.That(t, len(s.decisions) == 4 && len(s.latest) == 2 && len(s.current) == 0,
 		"%d decisions, %d latest, %d current", len(s.decisions), len(s.latest), len(s.current))
 	got := s.Ended(Query{})
-	expect.That(t, len(got) == 2 && got[0].Name == "4" && got[1].Name == "3", "%+v", got)
-	_, ok := s.EndedOf("uid-1")
-	expect.That(t, !ok, "a forgotten end is found")
+	expect.That(t, len(got) == 2 && got[0].Asker.Name == "4" && got[1].Asker.Name == "3", "%+v", got)
+	expect.That(t, s.EndedOf("uid-1") == nil, "a forgotten end is found")
 	s.step(output.StepCommitted, "0", nil) // of a decision that is forgotten
 }
 
@@ -321,7 +319,7 @@ func TestQueries(t *testing.T) {
 	s.end("y", reservations.Bound, reasons.Reason{})
 	for want, q := range map[string]Query{"y": {Limit: 1}, "x": {Pod: "x", Queue: "root.a"}} {
 		got := s.Ended(q)
-		expect.That(t, len(got) == 1 && got[0].Name == want, "%+v", got)
+		expect.That(t, len(got) == 1 && got[0].Asker.Name == want, "%+v", got)
 	}
 }
 

@@ -121,7 +121,10 @@ func (d *Decision) name(going []output.Victim) {
 // end records that a hold is over.
 func (r *Record) end(s *output.Step) {
 	r.stage(s, string(s.Ended))
-	r.ended = append(r.ended, EndedHold{Hold: s.Hold, Queue: s.Queue, At: s.At, End: s.Ended, Reason: s.Reason})
+	r.ended = append(r.ended, EndedHold{
+		Asker: s.Ref, Queue: s.Queue, Node: s.Hold.Node, Kind: KindOf(s.Hold.NodeBound), Since: s.Hold.Since, Ended: s.At,
+		End: s.Ended, Reason: s.Reason.Code, Message: s.Reason.Text, Decision: s.Hold.Decision,
+	})
 	r.ended = r.ended[max(0, len(r.ended)-r.most):]
 	delete(r.current, s.UID)
 }

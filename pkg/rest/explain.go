@@ -42,7 +42,5 @@ func (s *Server) remember(out *documents.Explanation, uid types.UID) {
 		out.Chosen(s.options.Record.Choosing(uid), uid)
 	}
 	out.LastDecision = s.options.Record.Last(uid)
-	if e, ended := s.options.Record.EndedOf(uid); ended {
-		out.LastHold = new(documents.EndedHoldOf(&e))
-	}
+	out.LastHold = s.options.Record.EndedOf(uid)
 }

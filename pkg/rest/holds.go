@@ -17,7 +17,7 @@ func (s *Server) holds(w http.ResponseWriter, r *http.Request) {
 		documents.Refuse(w, http.StatusBadRequest, "Bad query", err.Error())
 		return
 	}
-	documents.Answer(w, documents.Holds{Holds: s.holdsOf(s.options.Inventory.View(), q), Ended: s.endedHolds(q)})
+	documents.Answer(w, documents.Holds{Holds: s.holdsOf(s.options.Inventory.View(), q), Ended: s.options.Record.Ended(q)})
 }
 
 // holdsOf lists the holds that are wanted.
@@ -33,15 +33,6 @@ func (s *Server) holdsOf(v *inventory.View, q record.Query) []documents.Hold {
 			hold.Taint = s.options.Taint(hold.Node)
 			out = append(out, hold)
 		}
-	}
-	return out
-}
-
-// endedHolds lists the holds that are over and wanted.
-func (s *Server) endedHolds(q record.Query) []documents.EndedHold {
-	out := []documents.EndedHold{}
-	for _, e := range s.options.Record.Ended(q) {
-		out = append(out, documents.EndedHoldOf(&e))
 	}
 	return out
 }

@@ -54,8 +54,8 @@ type Explanation struct {
 	ChosenBy *record.Decision `json:"chosenBy,omitempty"`
 	// LastDecision and LastHold are what was decided about it last, and its last hold
 	// that is over; nil for none since the process began, or where that was forgotten.
-	LastDecision *record.Decision `json:"lastDecision,omitempty"`
-	LastHold     *EndedHold       `json:"lastHold,omitempty"`
+	LastDecision *record.Decision  `json:"lastDecision,omitempty"`
+	LastHold     *record.EndedHold `json:"lastHold,omitempty"`
 }
 
 // ExplainedQueue is a pod's queue and how it was found.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -32,7 +31,7 @@ type Holds struct {
 	// are served.
 	Holds []Hold `json:"holds"`
 	// Ended are the last ones that are over, the last first.
-	Ended []EndedHold `json:"ended"`
+	Ended []record.EndedHold `json:"ended"`
 }
 
 // Hold is a node that is held for a pod.
@@ -68,22 +67,6 @@ type Leaver struct {
 	// anyway. Deleting is true once it has a deletion timestamp.
 	Chosen   bool `json:"chosen"`
 	Deleting bool `json:"deleting"`
-}
-
-// EndedHold is a hold that is over.
-type EndedHold struct {
-	Asker objects.Ref `json:"asker"`
-	Queue string      `json:"queue,omitempty"`
-	Node  string      `json:"node"`
-	Kind  record.Kind `json:"kind"`
-	Since time.Time   `json:"since"`
-	Ended time.Time   `json:"ended"`
-	// End is bound, deleted, superseded, node gone, node unschedulable, timed out or
-	// given up.
-	End      reservations.End `json:"end"`
-	Reason   reasons.Code     `json:"reason,omitempty"`
-	Message  string           `json:"message,omitempty"`
-	Decision string           `json:"decision,omitempty"`
 }
 
 // HoldOf returns the document for a hold. Preempted has the pods of the view by UID.
@@ -140,13 +123,4 @@ func holdState(h *reservations.Hold) string {
 		return holdUndecided
 	}
 	return holdClear
-}
-
-// EndedHoldOf returns the document for a hold that has ended.
-func EndedHoldOf(e *record.EndedHold) EndedHold {
-	return EndedHold{
-		Asker: objects.Ref{Namespace: e.Namespace, Name: e.Name, UID: e.Asker},
-		Queue: e.Queue, Node: e.Node, Kind: record.KindOf(e.NodeBound),
-		Since: e.Since, Ended: e.At, End: e.End, Reason: e.Reason.Code, Message: e.Reason.Text, Decision: e.Hold.Decision,
-	}
 }
