@@ -88,10 +88,10 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	}
 	s.options.Events.Collect()
 	lowest, next := s.options.Events.Bounds()
-	sender := &sender{server: s, connection: http.NewResponseController(w), w: w}
-	sender.revoked = func() *documents.Problem { return revoked(s.options.Guard, r) }
+	sender := &sender{server: s, connection: http.NewResponseController(w), w: w, r: r}
+	sender.lines = documents.NewJSONWriter(&sender.text)
 	_ = sender.connection.SetReadDeadline(time.Time{}) // the request has been read
-	sender.follow(r.Context().Done(), max(lowest, next-min(next, count)))
+	sender.follow(max(lowest, next-min(next, count)))
 }
 
 // sender writes one stream.
@@ -99,26 +99,28 @@ type sender struct {
 	server     *Server
 	connection *http.ResponseController
 	w          http.ResponseWriter
-	revoked    func() *documents.Problem
+	r          *http.Request
 	text       bytes.Buffer
+	lines      *documents.JSONWriter // to text
 	records    []eventlog.Record
 }
 
 // follow sends the records from number first on, until the stream ends. From time to time the
 // guard is asked again whether the reader may read.
-func (s *sender) follow(done <-chan struct{}, first uint64) {
+func (s *sender) follow(first uint64) {
 	s.make(func() {
-		p := documents.NewJSONWriter(&s.text)
-		p.Open('{')
-		p.TextField("InstanceUUID", s.server.instance)
-		p.Close('}')
-		p.Done() // to memory
+		s.lines.Open('{')
+		s.lines.TextField("InstanceUUID", s.server.instance)
+		s.lines.Close('}')
+		s.lines.Done()
 	})
 	admitted := time.Now()
 	for err := s.send(); err == nil; err = s.send() {
 		if time.Since(admitted) >= s.server.limits.streamAdmitted {
-			if why := s.revoked(); why != nil {
-				s.end(why)
+			if why := revoked(s.server.options.Guard, s.r); why != nil {
+				s.lines.Value(why)
+				s.lines.Done()
+				_ = s.send() // an error is that the reader has gone away
 				return
 			}
 			admitted = time.Now()
@@ -129,7 +131,7 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 		}
 		if len(records) == 0 {
 			select {
-			case <-done:
+			case <-s.r.Context().Done():
 				return
 			case <-more:
 			case <-time.After(time.Until(admitted.Add(s.server.limits.streamAdmitted))):
@@ -143,20 +145,9 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 
 func (s *sender) writeRecords() {
 	for i := range s.records {
-		p := documents.NewJSONWriter(&s.text)
-		p.Event(&s.records[i])
-		p.Done()
+		s.lines.Event(&s.records[i])
+		s.lines.Done()
 	}
-}
-
-// end sends the last line.
-func (s *sender) end(why *documents.Problem) {
-	s.make(func() {
-		p := documents.NewJSONWriter(&s.text)
-		p.Value(why)
-		p.Done()
-	})
-	_ = s.send() // the reader has gone away
 }
 
 // make makes lines. The time counts as making an answer.

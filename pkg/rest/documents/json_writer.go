@@ -28,9 +28,10 @@ type JSONWriter struct {
 // NewJSONWriter returns a writer to w.
 func NewJSONWriter(w io.Writer) *JSONWriter { return &JSONWriter{w: w, bare: true} }
 
-// Done sends what is left.
+// Done ends a document and sends what is left. Another one may follow.
 func (p *JSONWriter) Done() {
 	p.b = append(p.b, '\n')
+	p.bare = true
 	p.send()
 }
 
