@@ -18,30 +18,29 @@ const (
 	maxPreemptionStartDelay = 24 * time.Hour
 )
 
-// ValidateNodeReservationArgs returns nil, or one error that lists every mistake
-// in args. The path is put before the names of the fields; nil means none.
-func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationArgs) error {
-	errs := between(path.Child("reservationTimeout"), args.ReservationTimeout,
+// ValidateNodeReservationArgs returns nil, or one error that lists every mistake in args.
+func ValidateNodeReservationArgs(args *config.NodeReservationArgs) error {
+	errs := between(field.NewPath("reservationTimeout"), args.ReservationTimeout,
 		minReservationTimeout, maxReservationTimeout)
-	errs = append(errs, between(path.Child("preemptionStartDelay"), &args.PreemptionStartDelay,
+	errs = append(errs, between(field.NewPath("preemptionStartDelay"), &args.PreemptionStartDelay,
 		0, maxPreemptionStartDelay)...)
 	if grace := args.MaxVictimGrace; grace != nil {
-		errs = append(errs, between(path.Child("maxVictimGrace"), grace, minVictimGrace, maxVictimGrace)...)
-		errs = append(errs, wholeSeconds(path.Child("maxVictimGrace"), grace)...)
+		errs = append(errs, between(field.NewPath("maxVictimGrace"), grace, minVictimGrace, maxVictimGrace)...)
+		errs = append(errs, wholeSeconds(field.NewPath("maxVictimGrace"), grace)...)
 	}
-	errs = append(errs, oneOf(path.Child("classOrder"), args.ClassOrder, config.ClassOrderSeed, config.ClassOrderYuniKorn)...)
-	errs = append(errs, oneOf(path.Child("holdTaint"), args.HoldTaint,
+	errs = append(errs, oneOf(field.NewPath("classOrder"), args.ClassOrder, config.ClassOrderSeed, config.ClassOrderYuniKorn)...)
+	errs = append(errs, oneOf(field.NewPath("holdTaint"), args.HoldTaint,
 		config.HoldTaintAuto, config.HoldTaintAlways, config.HoldTaintNever)...)
-	errs = append(errs, validateVictimSelection(path.Child("victimSelection"), args.VictimSelection)...)
+	errs = append(errs, validateVictimSelection(field.NewPath("victimSelection"), args.VictimSelection)...)
 	if percent := args.SingleDeviationPercent; percent != nil && *percent < 0 {
-		errs = append(errs, field.Invalid(path.Child("singleDeviationPercent"), *percent,
+		errs = append(errs, field.Invalid(field.NewPath("singleDeviationPercent"), *percent,
 			"must be at least 0; leave the field out for no bound"))
 	}
 	if victims := args.MaxVictims; victims != nil && *victims < 1 {
-		errs = append(errs, field.Invalid(path.Child("maxVictims"), *victims,
+		errs = append(errs, field.Invalid(field.NewPath("maxVictims"), *victims,
 			"must be at least 1; leave the field out for no bound"))
 	}
-	errs = append(errs, names(path.Child("daemonSetNamespaces"), args.DaemonSetNamespaces, validation.IsDNS1123Label, "")...)
+	errs = append(errs, names(field.NewPath("daemonSetNamespaces"), args.DaemonSetNamespaces, validation.IsDNS1123Label, "")...)
 	return errs.ToAggregate()
 }
 

@@ -15,15 +15,14 @@ const (
 	maxRound         = time.Hour
 )
 
-// ValidateQueuePreemptionArgs returns nil, or one error that lists every mistake
-// in args. The path is put before the names of the fields; nil means none.
-func ValidateQueuePreemptionArgs(path *field.Path, args *config.QueuePreemptionArgs) error {
-	errs := between(path.Child("retryInterval"), args.RetryInterval, minRetryInterval, maxRetryInterval)
-	errs = append(errs, between(path.Child("round"), args.Round, minRound, maxRound)...)
+// ValidateQueuePreemptionArgs returns nil, or one error that lists every mistake in args.
+func ValidateQueuePreemptionArgs(args *config.QueuePreemptionArgs) error {
+	errs := between(field.NewPath("retryInterval"), args.RetryInterval, minRetryInterval, maxRetryInterval)
+	errs = append(errs, between(field.NewPath("round"), args.Round, minRound, maxRound)...)
 	if args.MaxVictimsPerRound < 0 {
-		errs = append(errs, field.Invalid(path.Child("maxVictimsPerRound"), args.MaxVictimsPerRound,
+		errs = append(errs, field.Invalid(field.NewPath("maxVictimsPerRound"), args.MaxVictimsPerRound,
 			"must be at least 0, where 0 means no bound"))
 	}
-	errs = append(errs, oneOf(path.Child("podOptOut"), args.PodOptOut, config.PodOptOutHonor, config.PodOptOutIgnore)...)
+	errs = append(errs, oneOf(field.NewPath("podOptOut"), args.PodOptOut, config.PodOptOutHonor, config.PodOptOutIgnore)...)
 	return errs.ToAggregate()
 }

@@ -2,7 +2,6 @@ package validation
 
 import (
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
@@ -20,24 +19,23 @@ const (
 	maxSlotLease     = time.Hour
 )
 
-// ValidateQueueSortArgs returns nil, or one error that lists every mistake in
-// args. The path is put before the names of the fields; nil means none.
-func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
-	errs := validateConfigSource(path, args)
-	errs = append(errs, validateManagedProfiles(path.Child("managedProfiles"), args.ManagedProfiles)...)
-	errs = append(errs, validateWindow(path, args)...)
-	errs = append(errs, between(path.Child("slotLease"), args.SlotLease, minSlotLease, maxSlotLease)...)
-	errs = append(errs, oneOf(path.Child("daemonSetOwner"), args.DaemonSetOwner,
+// ValidateQueueSortArgs returns nil, or one error that lists every mistake in args.
+func ValidateQueueSortArgs(args *config.QueueSortArgs) error {
+	errs := validateConfigSource(args)
+	errs = append(errs, validateManagedProfiles(field.NewPath("managedProfiles"), args.ManagedProfiles)...)
+	errs = append(errs, validateWindow(args)...)
+	errs = append(errs, between(field.NewPath("slotLease"), args.SlotLease, minSlotLease, maxSlotLease)...)
+	errs = append(errs, oneOf(field.NewPath("daemonSetOwner"), args.DaemonSetOwner,
 		config.DaemonSetOwnerVerified, config.DaemonSetOwnerClaimed)...)
-	errs = append(errs, validateBackoff(path, args)...)
-	errs = append(errs, validateAddress(path.Child("restAddress"), *args.RESTAddress)...)
-	errs = append(errs, validateRESTAccess(path, args)...)
+	errs = append(errs, validateBackoff(args)...)
+	errs = append(errs, validateAddress(field.NewPath("restAddress"), *args.RESTAddress)...)
+	errs = append(errs, validateRESTAccess(args)...)
 	return errs.ToAggregate()
 }
 
-func validateConfigSource(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
+func validateConfigSource(args *config.QueueSortArgs) field.ErrorList {
 	var errs field.ErrorList
-	namespace := path.Child("configNamespace")
+	namespace := field.NewPath("configNamespace")
 	if args.ConfigNamespace == "" {
 		return errs
 	}
@@ -55,32 +53,28 @@ func validateManagedProfiles(path *field.Path, profiles []string) field.ErrorLis
 	if len(profiles) == 0 {
 		return field.ErrorList{field.Required(path, "name at least one profile, or leave the field out for [yunikorn]")}
 	}
-	var errs field.ErrorList
-	for i, profile := range profiles {
-		switch {
-		case profile == "":
-			errs = append(errs, field.Required(path.Index(i), "a profile has a schedulerName"))
-		case slices.Contains(profiles[:i], profile):
-			errs = append(errs, field.Duplicate(path.Index(i), profile))
+	return names(path, profiles, func(name string) []string {
+		if name == "" {
+			return []string{"a profile has a schedulerName"}
 		}
-	}
-	return errs
+		return nil
+	}, "")
 }
 
-func validateWindow(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
+func validateWindow(args *config.QueueSortArgs) field.ErrorList {
 	var errs field.ErrorList
 	if *args.Window < 1 {
-		errs = append(errs, field.Invalid(path.Child("window"), *args.Window, "must be at least 1"))
+		errs = append(errs, field.Invalid(field.NewPath("window"), *args.Window, "must be at least 1"))
 	}
 	if *args.MaxWindow < *args.Window {
-		errs = append(errs, field.Invalid(path.Child("maxWindow"), *args.MaxWindow, "must be at least window"))
+		errs = append(errs, field.Invalid(field.NewPath("maxWindow"), *args.MaxWindow, "must be at least window"))
 	}
 	if *args.MaxWindow > maxMaxWindow {
-		errs = append(errs, field.Invalid(path.Child("maxWindow"), *args.MaxWindow,
+		errs = append(errs, field.Invalid(field.NewPath("maxWindow"), *args.MaxWindow,
 			"must be at most "+strconv.Itoa(maxMaxWindow)))
 	}
 	if *args.MetricsQueues < 0 || *args.MetricsQueues > maxMetricsQueues {
-		errs = append(errs, field.Invalid(path.Child("metricsQueues"), *args.MetricsQueues,
+		errs = append(errs, field.Invalid(field.NewPath("metricsQueues"), *args.MetricsQueues,
 			"must be between 0 and "+strconv.Itoa(maxMetricsQueues)))
 	}
 	for _, bound := range []struct {
@@ -88,7 +82,7 @@ func validateWindow(path *field.Path, args *config.QueueSortArgs) field.ErrorLis
 		n    int32
 	}{{"maxDynamicQueues", *args.MaxDynamicQueues}, {"maxDynamicQueuesPerNamespace", *args.MaxDynamicQueuesPerNamespace}} {
 		if bound.n < 0 {
-			errs = append(errs, field.Invalid(path.Child(bound.name), bound.n, "must be at least 0, where 0 is no bound"))
+			errs = append(errs, field.Invalid(field.NewPath(bound.name), bound.n, "must be at least 0, where 0 is no bound"))
 		}
 	}
 	return errs
@@ -96,28 +90,28 @@ func validateWindow(path *field.Path, args *config.QueueSortArgs) field.ErrorLis
 
 // validateBackoff asks for whole seconds because the values must equal two
 // fields of the KubeSchedulerConfiguration that can express nothing else.
-func validateBackoff(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
+func validateBackoff(args *config.QueueSortArgs) field.ErrorList {
 	initial, longest := args.PodInitialBackoff, args.PodMaxBackoff
-	errs := wholeSeconds(path.Child("podInitialBackoff"), initial)
-	errs = append(errs, wholeSeconds(path.Child("podMaxBackoff"), longest)...)
+	errs := wholeSeconds(field.NewPath("podInitialBackoff"), initial)
+	errs = append(errs, wholeSeconds(field.NewPath("podMaxBackoff"), longest)...)
 	if longest.Duration < initial.Duration {
-		errs = append(errs, field.Invalid(path.Child("podMaxBackoff"), longest.Duration.String(),
+		errs = append(errs, field.Invalid(field.NewPath("podMaxBackoff"), longest.Duration.String(),
 			"must be at least podInitialBackoff"))
 	}
 	return errs
 }
 
 // validateRESTAccess checks under which names and with which files the interface is served.
-func validateRESTAccess(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
-	errs := names(path.Child("restHosts"), args.RESTHosts, validation.IsDNS1123Subdomain, "; write no scheme, port or *")
-	cert, key := path.Child("restTLSCertFile"), path.Child("restTLSKeyFile")
+func validateRESTAccess(args *config.QueueSortArgs) field.ErrorList {
+	errs := names(field.NewPath("restHosts"), args.RESTHosts, validation.IsDNS1123Subdomain, "; write no scheme, port or *")
+	cert, key := field.NewPath("restTLSCertFile"), field.NewPath("restTLSKeyFile")
 	switch {
 	case args.RESTTLSCertFile == "" && args.RESTTLSKeyFile != "":
 		errs = append(errs, field.Required(cert, "restTLSKeyFile is set: give both or none"))
 	case args.RESTTLSCertFile != "" && args.RESTTLSKeyFile == "":
 		errs = append(errs, field.Required(key, "restTLSCertFile is set: give both or none"))
 	}
-	return append(errs, oneOf(path.Child("restAuthorization"), args.RESTAuthorization,
+	return append(errs, oneOf(field.NewPath("restAuthorization"), args.RESTAuthorization,
 		config.RESTAuthorizationNone, config.RESTAuthorizationDelegated)...)
 }
 

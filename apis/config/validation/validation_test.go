@@ -9,7 +9,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/scheme"
@@ -33,14 +32,13 @@ func TestValidate(t *testing.T) {
 
 func validate(t *testing.T, obj runtime.Object) error {
 	t.Helper()
-	path := field.NewPath("args")
 	switch args := obj.(type) {
 	case *config.QueueSortArgs:
-		return validation.ValidateQueueSortArgs(path, args)
+		return validation.ValidateQueueSortArgs(args)
 	case *config.QueuePreemptionArgs:
-		return validation.ValidateQueuePreemptionArgs(path, args)
+		return validation.ValidateQueuePreemptionArgs(args)
 	case *config.NodeReservationArgs:
-		return validation.ValidateNodeReservationArgs(path, args)
+		return validation.ValidateNodeReservationArgs(args)
 	}
 	t.Fatalf("no validation for %T", obj)
 	return nil
@@ -61,14 +59,4 @@ func report(t *testing.T, err error) string {
 		fmt.Fprintln(&out, mistake)
 	}
 	return out.String()
-}
-
-// A caller without a path gets the bare names.
-func TestValidateWithoutPath(t *testing.T) {
-	args := &config.QueuePreemptionArgs{PodOptOut: "Never"}
-	args.SetDefaults()
-	err := validation.ValidateQueuePreemptionArgs(nil, args)
-	if err == nil || !strings.HasPrefix(err.Error(), "podOptOut: Unsupported value") {
-		t.Errorf("got %v, want an error that begins with the field podOptOut", err)
-	}
 }

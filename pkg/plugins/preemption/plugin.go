@@ -50,7 +50,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if !ok {
 		return nil, fmt.Errorf("plugin %s: arguments are %T, want QueuePreemptionArgs", Name, obj)
 	}
-	if err := validation.ValidateQueuePreemptionArgs(nil, args); err != nil {
+	if err := validation.ValidateQueuePreemptionArgs(args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p := app.For(ctx, h)

@@ -38,7 +38,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if !ok {
 		return nil, fmt.Errorf("plugin %s: arguments are %T, want QueueSortArgs", Name, obj)
 	}
-	if err := validation.ValidateQueueSortArgs(nil, args); err != nil {
+	if err := validation.ValidateQueueSortArgs(args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p := app.For(ctx, h)

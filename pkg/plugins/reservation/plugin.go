@@ -44,7 +44,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if !ok {
 		return nil, fmt.Errorf("plugin %s: arguments are %T, want NodeReservationArgs", Name, obj)
 	}
-	if err := validation.ValidateNodeReservationArgs(nil, args); err != nil {
+	if err := validation.ValidateNodeReservationArgs(args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p := app.For(ctx, h)
