@@ -23,52 +23,32 @@ const daemonSet = "DaemonSet"
 // maxOwners is how many owners of a pod are read. Its author can write any number.
 const maxOwners = 16
 
-// ownership is what is known of a pod's owner.
-type ownership uint8
-
-const (
-	notOwned ownership = iota
-	// unknown: the pod names a DaemonSet, and DaemonSets cannot be read, or not yet.
-	unknown
-	owned
-)
-
 // RequiredNode returns the only node on which a pod of a DaemonSet can run; empty for
 // every other pod. The owner in the pod counts if that DaemonSet exists, or if DaemonSets
-// are not looked up.
-func (o *Options) RequiredNode(pod *corev1.Pod) string {
-	node, _ := o.requiredNode(pod)
-	return node
-}
-
-// requiredNode is RequiredNode. maybe is true if it is not known yet whether the pod belongs
-// to a DaemonSet.
-func (o *Options) requiredNode(pod *corev1.Pod) (node string, maybe bool) {
+// are not looked up. maybe is true if it is not known yet whether the pod belongs to one,
+// because DaemonSets cannot be read, or not yet.
+func (o *Options) RequiredNode(pod *corev1.Pod) (node string, maybe bool) {
 	if node = onlyNode(pod); node == "" {
 		return "", false
 	}
-	switch o.ownedByDaemonSet(pod) {
-	case owned:
-		return node, false
-	case unknown:
-		return "", true
+	owned, known := o.ownedByDaemonSet(pod)
+	if !owned {
+		return "", !known
 	}
-	return "", false
+	return node, false
 }
 
-// ownedByDaemonSet reports whether a pod belongs to a DaemonSet. A DaemonSet that is looked
-// up must be the pod's controller: it then deletes pods beyond one for each node.
-func (o *Options) ownedByDaemonSet(pod *corev1.Pod) ownership {
+// ownedByDaemonSet reports whether a pod belongs to a DaemonSet, and whether that is known. A
+// DaemonSet that is looked up must be the pod's controller: it then deletes pods beyond one for
+// each node.
+func (o *Options) ownedByDaemonSet(pod *corev1.Pod) (owned, known bool) {
 	if o.ClaimedOwners {
-		if slices.ContainsFunc(ownersRead(pod), func(r metav1.OwnerReference) bool { return r.Kind == daemonSet }) {
-			return owned
-		}
-		return notOwned
+		return slices.ContainsFunc(ownersRead(pod), func(r metav1.OwnerReference) bool { return r.Kind == daemonSet }), true
 	}
 	if r := controllingSet(pod); r != nil {
 		return o.daemons.lookUp(pod.Namespace, r)
 	}
-	return notOwned
+	return false, true
 }
 
 // ownersRead returns the owners of the pod that are read.
@@ -131,15 +111,13 @@ func bareDaemonSet(obj any) (any, error) {
 // lookUp reports whether the DaemonSet that a pod of the namespace names exists. One that
 // is being deleted does not: a finalizer can keep it, and its controller leaves its pods
 // alone then.
-func (d *daemonSets) lookUp(namespace string, r *metav1.OwnerReference) ownership {
+func (d *daemonSets) lookUp(namespace string, r *metav1.OwnerReference) (exists, known bool) {
 	if d == nil || !d.known.Load() {
-		return unknown
+		return false, false
 	}
 	found, _, _ := d.informer.GetStore().GetByKey(namespace + "/" + r.Name)
-	if set, ok := found.(*appsv1.DaemonSet); ok && set.UID == r.UID && set.DeletionTimestamp == nil {
-		return owned
-	}
-	return notOwned
+	set, ok := found.(*appsv1.DaemonSet)
+	return ok && set.UID == r.UID && set.DeletionTimestamp == nil, true
 }
 
 // remember stores a pod that names a DaemonSet; nil stands for no pod. The caller holds

@@ -134,6 +134,6 @@ func (o *Options) Translate(pod *corev1.Pod) objects.Pod {
 		p.Scheduler = pod.Spec.SchedulerName
 	}
 	p.Static = o.static(pod)
-	p.RequiredNode, p.MaybeDaemon = o.requiredNode(pod)
+	p.RequiredNode, p.MaybeDaemon = o.RequiredNode(pod)
 	return p
 }

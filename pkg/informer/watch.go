@@ -238,7 +238,10 @@ func (w *Watcher) forget(pod *corev1.Pod) {
 
 // RequiredNode returns the only node on which a pod of a DaemonSet can run; empty for
 // every other pod.
-func (w *Watcher) RequiredNode(pod *corev1.Pod) string { return w.options.RequiredNode(pod) }
+func (w *Watcher) RequiredNode(pod *corev1.Pod) string {
+	node, _ := w.options.RequiredNode(pod)
+	return node
+}
 
 // matters reports whether the store needs the pod: it belongs to a queue, uses a node, or
 // can run on one node only, so that it may preempt there while a DaemonSet owns it.

@@ -253,7 +253,8 @@ func onlyNode(pod *corev1.Pod) string {
 // holds the lock.
 func (s *simulation) requiredNode(pod *corev1.Pod) string {
 	if !s.settings.hostile {
-		return owners.RequiredNode(pod)
+		node, _ := owners.RequiredNode(pod)
+		return node
 	}
 	for _, o := range pod.OwnerReferences {
 		set := s.api.sets.objects[types.NamespacedName{Namespace: pod.Namespace, Name: o.Name}]

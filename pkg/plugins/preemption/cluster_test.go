@@ -234,7 +234,7 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 		return state, framework.NewNodeToStatus(nil, status)
 	}
 	infos := expect.Get(c.SnapshotSharedLister().NodeInfos().List())(tb)
-	if node := owners.RequiredNode(pod); node != "" { // upstream checks no other node
+	if node, _ := owners.RequiredNode(pod); node != "" { // upstream checks no other node
 		infos = slices.DeleteFunc(slices.Clone(infos), func(n fwk.NodeInfo) bool { return n.Node().Name != node })
 	}
 	statuses := framework.NewDefaultNodeToStatus()
@@ -270,7 +270,7 @@ func (c *cluster) answer(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (s
 func (c *cluster) answers(t *testing.T, pod *corev1.Pod, node, text string, chosen ...string) {
 	t.Helper()
 	code := fwk.Unschedulable
-	if node != "" || owners.RequiredNode(pod) != "" {
+	if required, _ := owners.RequiredNode(pod); node != "" || required != "" {
 		code = fwk.UnschedulableAndUnresolvable
 	}
 	on, status := c.answer(t, pod)
