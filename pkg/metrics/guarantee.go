@@ -45,10 +45,11 @@ func (g *Guarantees) look(now time.Time) {
 	}
 	s := g.Source.Snapshot()
 	found := unmet.Find(s, func(leaves []*queues.Queue) []reasons.Code { return g.Source.WaitsFor(leaves, now) })
-	for _, took := range g.meter.Look(now, found) {
-		timeToGuaranteeSeconds.Observe(took.Seconds())
+	before, passed, ended := g.meter.Look(now, found)
+	for _, d := range before {
+		unmetTime.add(countKey{d.Queue, string(d.Reason)}, int64(passed))
 	}
-	for _, t := range g.meter.Take() {
-		unmetTime.add(countKey{t.Queue, string(t.Reason)}, int64(t.Time))
+	for _, took := range ended {
+		timeToGuaranteeSeconds.Observe(took.Seconds())
 	}
 }

@@ -41,7 +41,10 @@ func (s *script) look() string {
 	found := unmet.Find(s.store.Snapshot(), func(leaves []*queues.Queue) []reasons.Code {
 		return s.store.WaitsFor(leaves, s.now)
 	})
-	ended := s.meter.Look(s.now, found)
+	before, passed, ended := s.meter.Look(s.now, found)
+	for _, d := range before {
+		s.unmet[d] += passed
+	}
 	var b strings.Builder
 	for _, d := range found {
 		fmt.Fprintf(&b, "%s: %s\n", d.Queue, d.Reason)
@@ -49,8 +52,10 @@ func (s *script) look() string {
 	for _, took := range ended {
 		fmt.Fprintf(&b, "took %v\n", took)
 	}
-	for _, t := range s.meter.Totals() {
-		fmt.Fprintf(&b, "so far %s %s: %v\n", t.Queue, t.Reason, t.Time)
+	for _, d := range slices.SortedFunc(maps.Keys(s.unmet), func(a, b unmet.Demand) int {
+		return cmp.Or(strings.Compare(a.Queue, b.Queue), cmp.Compare(a.Reason, b.Reason))
+	}) {
+		fmt.Fprintf(&b, "so far %s %s: %v\n", d.Queue, d.Reason, s.unmet[d])
 	}
 	return b.String()
 }

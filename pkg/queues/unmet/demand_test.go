@@ -141,20 +141,24 @@ var story = []look{
 	{10, nil, []time.Duration{6 * time.Second}},
 }
 
-var told = []Total{
-	{aRoom, 3500 * time.Millisecond},
-	{aDelayed, 5 * time.Second},
-	{bRefused, 6 * time.Second},
+var told = map[Demand]time.Duration{
+	aRoom:    3500 * time.Millisecond,
+	aDelayed: 5 * time.Second,
+	bRefused: 6 * time.Second,
 }
 
-type looking func(m *Meter, now time.Time, found []Demand) []time.Duration
+type looking func(m *Meter, now time.Time, found []Demand) ([]Demand, time.Duration, []time.Duration)
 
-func tell(look looking) ([]Total, [][]time.Duration) {
-	m, ended := NewMeter(), [][]time.Duration{}
+func tell(look looking) (map[Demand]time.Duration, [][]time.Duration) {
+	m, totals, all := NewMeter(), map[Demand]time.Duration{}, [][]time.Duration{}
 	for _, l := range story {
-		ended = append(ended, look(m, at(l.at), l.found))
+		unmet, passed, ended := look(m, at(l.at), l.found)
+		for _, d := range unmet {
+			totals[d] += passed
+		}
+		all = append(all, ended)
 	}
-	return m.Totals(), ended
+	return totals, all
 }
 
 func TestMeter(t *testing.T) {
@@ -170,15 +174,14 @@ func TestMeter(t *testing.T) {
 }
 
 // early adds the time that passed to what is found at its end.
-func early(m *Meter, now time.Time, found []Demand) []time.Duration {
+func early(m *Meter, now time.Time, found []Demand) ([]Demand, time.Duration, []time.Duration) {
 	m.found = found
 	return m.Look(now, found)
 }
 
 // late does not see that a reason changed.
-func late(m *Meter, now time.Time, found []Demand) []time.Duration {
-	before := m.found
-	ended := m.Look(now, found)
+func late(m *Meter, now time.Time, found []Demand) ([]Demand, time.Duration, []time.Duration) {
+	before, passed, ended := m.Look(now, found)
 	for i := range m.found {
 		for _, d := range before {
 			if d.Queue == m.found[i].Queue {
@@ -186,7 +189,7 @@ func late(m *Meter, now time.Time, found []Demand) []time.Duration {
 			}
 		}
 	}
-	return ended
+	return before, passed, ended
 }
 
 func TestMeterForgets(t *testing.T) {
@@ -194,7 +197,9 @@ func TestMeterForgets(t *testing.T) {
 	m.Look(at(0), []Demand{aDelayed, bRefused})
 	m.Look(at(2), []Demand{aDelayed, bRefused})
 	m.Pause() // another process leads
-	expect.That(t, m.Look(at(100), []Demand{aDelayed}) == nil, "something ended while it was not looked at")
-	m.Look(at(101), []Demand{aDelayed, bRefused})
-	expect.Same(t, "after a pause", []Total{{aDelayed, 3 * time.Second}, {bRefused, 2 * time.Second}}, m.Take())
+	unmet, _, ended := m.Look(at(100), []Demand{aDelayed})
+	expect.That(t, unmet == nil && ended == nil, "something was unmet or ended while it was not looked at")
+	unmet, passed, _ := m.Look(at(101), []Demand{aDelayed, bRefused})
+	expect.Same(t, "after a pause", []Demand{aDelayed}, unmet)
+	expect.Same(t, "after a pause", time.Second, passed)
 }

@@ -1,5 +1,5 @@
 // Package unmet finds the queues that are under their guarantee while pods wait there that
-// preemption could lawfully make room for. It adds up for how long: the time to guarantee.
+// preemption could lawfully make room for, and for how long: the time to guarantee.
 //
 // A queue has lawful unmet demand in a type that it guarantees if
 //   - it uses less of the type than its guarantee,
