@@ -51,12 +51,12 @@ func (on Basis) With(d *Demand) Basis { return Basis{on.columns, d} }
 
 // used is what a queue uses on this basis.
 func (on Basis) used(q *Queue) resources.Vector {
-	return on.sum(q.Allocated, q.Arriving, q.Admitted).Add(on.extra.of(q.ID))
+	return on.sum(q.Allocated, q.Arriving, q.Admitted).Add(on.extra.of(q.ID).request)
 }
 
 // usedBy is what a user or group uses on this basis.
 func (on Basis) usedBy(u OwnerUsage, by Charged) resources.Vector {
-	return on.sum(u.Allocated, u.Arriving, u.Admitted).Add(on.extra.ofOwner(by))
+	return on.sum(u.Allocated, u.Arriving, u.Admitted).Add(on.extra.ofOwner(by).request)
 }
 
 func (on Basis) sum(has, arrives, admitted resources.Vector) resources.Vector {
@@ -106,18 +106,23 @@ func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 	if !over {
 		return reasons.Reason{}
 	}
-	waiting := ""
-	switch {
-	case on.columns == committed && q.Admitted.Add(on.extra.of(q.ID)).Get(b.Name) > 0:
-		waiting = " (with pods about to be placed)"
-	case on.columns != committed && on.extra.of(q.ID).Get(b.Name) > 0:
-		waiting = " (with pods that wait for a node)"
-	case on.columns != allocated && q.Arriving.Get(b.Name) > 0:
-		waiting = " (with pods that hold a node)"
-	}
+	beside := on.beside(b.Name, q.Admitted, q.Arriving, on.extra.of(q.ID).request)
 	return reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
-		q.Path, b.Name, resources.Format(b.Name, b.Used), waiting,
+		q.Path, b.Name, resources.Format(b.Name, b.Used), beside,
 		resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)).NeverIf(b.Alone())
+}
+
+// beside says what of a type counts as used besides the pods that have a node.
+func (on Basis) beside(name string, admitted, arriving, extra resources.Vector) string {
+	switch {
+	case on.columns == committed && admitted.Add(extra).Get(name) > 0:
+		return " (with pods about to be placed)"
+	case on.columns != committed && extra.Get(name) > 0:
+		return " (with pods that wait for a node)"
+	case on.columns != allocated && arriving.Get(name) > 0:
+		return " (with pods that hold a node)"
+	}
+	return ""
 }
 
 // OverExpected returns the first queue, from a leaf up and below root, in which max has no
@@ -146,16 +151,21 @@ func IsWithin(v View, id, of ID) bool {
 // leaf: maxapplications of the leaf and every ancestor, root included.
 func AdmitApplication(v View, leaf ID, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
-		waiting, text := on.extra.starting(q.ID), ""
-		if waiting > 0 && on.columns != committed {
-			text = " or waiting for a node"
-		}
-		if n := max(q.Running, 0) + waiting; full(q.MaxApplications, n) {
+		if running, starts := max(q.Running, 0), on.extra.of(q.ID).starts; full(q.MaxApplications, running+starts) {
 			return Verdict{At: q.ID, Reason: reasons.New(reasons.MaxApplications,
-				"queue %s: %s running%s, maxapplications %d", q.Path, count(n, "application"), text, q.MaxApplications)}
+				"queue %s: %s, maxapplications %d", q.Path, on.applications(running, starts), q.MaxApplications)}
 		}
 	}
 	return Granted
+}
+
+// applications says how many applications count against maxapplications.
+func (on Basis) applications(running, starts int) string {
+	text := count(running+starts, "application") + " running"
+	if starts > 0 && on.columns != committed {
+		text += " or waiting for a node"
+	}
+	return text
 }
 
 func count(n int, noun string) string {

@@ -179,6 +179,8 @@ root limit=alice;max.vcore=10 limit=*;max.vcore=3 limit=/dev;max.vcore=6
 	charge(t, l, d, "root.a", alice, "vcore=5", "", 0)
 	charge(t, l, d, "root.a", bob, "vcore=1", "vcore=1", 0)
 	charge(t, l, d, "root.b", carol, "vcore=3", "", 0)
+	eve := queues.Owner{User: "eve"}
+	l.Update(d, id(t, d, "root.a"), eve, func(u *queues.OwnerUsage) { u.Arriving = queuestest.Vector("vcore=2") })
 	for _, c := range []struct {
 		path     string
 		owner    queues.Owner
@@ -190,15 +192,17 @@ root limit=alice;max.vcore=10 limit=*;max.vcore=3 limit=/dev;max.vcore=6
 		{"root.b", alice, "vcore=5", queues.OnCommitted, "", ""},
 		{"root.b", alice, "vcore=6", queues.OnCommitted, "OverUserLimit: user alice in queue root: vcore used 5, requested 6, limit 10", "root"},
 		{"root.a", bob, "vcore=1", queues.OnAllocated, "", ""},
-		{"root.a", bob, "vcore=1", queues.OnCommitted, "OverUserLimit: user bob in queue root.a: vcore used 2, requested 1, limit 2", "root.a"},
+		{"root.a", bob, "vcore=1", queues.OnCommitted, "OverUserLimit: user bob in queue root.a: vcore used 2 (with pods about to be placed), requested 1, limit 2", "root.a"},
 		// The wildcard is for each user on his own, the group is for all of it together.
 		{"root.b", bob, "vcore=1", queues.OnAllocated, "", ""},
-		{"root.b", bob, "vcore=2", queues.OnCommitted, "OverUserLimit: user bob in queue root: vcore used 2, requested 2, limit 3", "root"},
+		{"root.b", bob, "vcore=2", queues.OnCommitted, "OverUserLimit: user bob in queue root: vcore used 2 (with pods about to be placed), requested 2, limit 3", "root"},
 		{"root.b", queues.Owner{User: "dora", Group: "dev"}, "vcore=3", queues.OnCommitted,
-			"OverGroupLimit: group dev in queue root: vcore used 5, requested 3, limit 6", "root"},
+			"OverGroupLimit: group dev in queue root: vcore used 5 (with pods about to be placed), requested 3, limit 6", "root"},
 		{"root.b", queues.Owner{User: "dora"}, "vcore=3", queues.OnCommitted, "", ""},
 		{"root.b", queues.Owner{User: "dora", Group: "*"}, "memory=2Gi", queues.OnCommitted,
 			"OverGroupLimit: group * in queue root.b: memory used 0, requested 2Gi, limit 1Gi: it can never start, because the request alone is more", "root.b"},
+		{"root.a", eve, "vcore=2", queues.OnArriving,
+			"OverUserLimit: user eve in queue root: vcore used 2 (with pods that hold a node), requested 2, limit 3", "root"},
 		// A type without a limit is not looked at.
 		{"root.a", bob, "memory=100Gi", queues.OnCommitted, "", ""},
 	} {

@@ -12,21 +12,21 @@ import "github.com/paddock-scheduler/paddock/pkg/resources"
 //
 // It has one writer and no lock. The zero value is empty; for readers, nil is empty too.
 type Demand struct {
-	queues map[ID]resources.Vector
-	owners map[Charged]resources.Vector
-	// starts and startsOf count the applications that would start.
-	starts   map[ID]int
-	startsOf map[Charged]int
-	beneath  *Demand // readers see the sum of both; nil for none
+	queues  map[ID]asked
+	owners  map[Charged]asked
+	beneath *Demand // readers see the sum of both; nil for none
 }
 
-// NewDemand returns an empty demand.
-func NewDemand() *Demand {
-	return &Demand{
-		queues: map[ID]resources.Vector{}, owners: map[Charged]resources.Vector{},
-		starts: map[ID]int{}, startsOf: map[Charged]int{},
-	}
+// asked is what a Demand adds to a queue, a user or a group.
+type asked struct {
+	request resources.Vector // of a queue only below root and with a max
+	starts  int              // the number of applications that would start
 }
+
+func (a asked) add(b asked) asked { return asked{a.request.Add(b.request), a.starts + b.starts} }
+
+// NewDemand returns an empty demand.
+func NewDemand() *Demand { return &Demand{queues: map[ID]asked{}, owners: map[Charged]asked{}} }
 
 // OnTop returns a demand that reads as the sum of d and of what is added to it. Adding to it
 // does not change d.
@@ -58,14 +58,14 @@ func (d *Demand) Remove(v View, leaf ID, o Owner, request resources.Vector, ends
 
 func (d *Demand) add(v View, leaf ID, o Owner, request resources.Vector, n int) {
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
+		here := asked{starts: n}
 		if !q.IsRoot() && !q.Max.IsUnlimited() {
-			d.queues[q.ID] = d.queues[q.ID].Add(request)
+			here.request = request
 		}
-		d.starts[q.ID] += n
+		d.queues[q.ID] = d.queues[q.ID].add(here)
 		for _, by := range []Charged{{q.ID, false, o.User}, {q.ID, true, o.Group}} {
 			if len(q.Limits) > 0 {
-				d.owners[by] = d.owners[by].Add(request)
-				d.startsOf[by] += n
+				d.owners[by] = d.owners[by].add(asked{request, n})
 			}
 		}
 	}
@@ -76,13 +76,9 @@ func (d *Demand) add(v View, leaf ID, o Owner, request resources.Vector, n int) 
 func (d *Demand) Tight(v View, owners *Ledger, on Basis) map[ID]bool {
 	tight := map[ID]bool{}
 	for id, all := range d.queues {
-		if !AdmitAt(v.Queue(id), all, on).None() {
-			tight[id] = true
-		}
-	}
-	for id, n := range d.starts {
 		q := v.Queue(id)
-		if n > 0 && full(q.MaxApplications, max(q.Running, 0)+on.extra.starting(id)+n-1) {
+		running := max(q.Running, 0) + on.extra.of(id).starts
+		if !AdmitAt(q, all.request, on).None() || all.starts > 0 && full(q.MaxApplications, running+all.starts-1) {
 			tight[id] = true
 		}
 	}
@@ -91,34 +87,27 @@ func (d *Demand) Tight(v View, owners *Ledger, on Basis) map[ID]bool {
 		if limit == nil {
 			continue
 		}
-		over := !limit.MaxResources.Allows(on.usedBy(owners.usage[by], by), all)
-		n := d.startsOf[by]
-		if running := owners.usage[by].Running + on.extra.startingOf(by); over || n > 0 && full(limit.MaxApplications, running+n-1) {
+		over := !limit.MaxResources.Allows(on.usedBy(owners.usage[by], by), all.request)
+		running := owners.usage[by].Running + on.extra.ofOwner(by).starts
+		if over || all.starts > 0 && full(limit.MaxApplications, running+all.starts-1) {
 			tight[by.Queue] = true
 		}
 	}
 	return tight
 }
 
-func (d *Demand) of(id ID) resources.Vector {
-	if d == nil {
-		return resources.Vector{}
+func (d *Demand) of(id ID) (sum asked) {
+	for ; d != nil; d = d.beneath {
+		sum = sum.add(d.queues[id])
 	}
-	return d.queues[id].Add(d.beneath.of(id))
+	return sum
 }
 
-func (d *Demand) ofOwner(by Charged) resources.Vector {
-	if d == nil {
-		return resources.Vector{}
+func (d *Demand) ofOwner(by Charged) (sum asked) {
+	for ; d != nil; d = d.beneath {
+		sum = sum.add(d.owners[by])
 	}
-	return d.owners[by].Add(d.beneath.ofOwner(by))
-}
-
-func (d *Demand) starting(id ID) int {
-	if d == nil {
-		return 0
-	}
-	return d.starts[id] + d.beneath.starting(id)
+	return sum
 }
 
 // HasQuota tells whether any quota is on the path of a leaf: a max below root, a limit of

@@ -140,9 +140,11 @@ func (l *Ledger) Equal(m *Ledger) bool { return maps.EqualFunc(l.usage, m.usage,
 // and every ancestor, leaf first, users before groups.
 func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis) Verdict {
 	for by, limit := range limitsOn(v, leaf, o) {
-		if b, over := limit.MaxResources.Breach(on.usedBy(l.usage[by], by), ask); over {
-			return Verdict{At: by.Queue, Reason: by.refusal(v, reasons.OverUserLimit, reasons.OverGroupLimit, "%s used %s, requested %s, limit %s",
-				b.Name, resources.Format(b.Name, b.Used), resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)).NeverIf(b.Alone())}
+		u := l.usage[by]
+		if b, over := limit.MaxResources.Breach(on.usedBy(u, by), ask); over {
+			beside := on.beside(b.Name, u.Admitted, u.Arriving, on.extra.ofOwner(by).request)
+			return Verdict{At: by.Queue, Reason: by.refusal(v, reasons.OverUserLimit, reasons.OverGroupLimit, "%s used %s%s, requested %s, limit %s",
+				b.Name, resources.Format(b.Name, b.Used), beside, resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)).NeverIf(b.Alone())}
 		}
 	}
 	return Granted
@@ -151,9 +153,9 @@ func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis)
 // AdmitApplication judges whether one more application of the owner may start below the leaf.
 func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
 	for by, limit := range limitsOn(v, leaf, o) {
-		if n := l.usage[by].Running + on.extra.startingOf(by); full(limit.MaxApplications, n) {
-			return Verdict{At: by.Queue, Reason: by.refusal(v, reasons.UserMaxApplications, reasons.GroupMaxApplications, "%s running, limit %d",
-				count(n, "application"), limit.MaxApplications)}
+		if running, starts := l.usage[by].Running, on.extra.ofOwner(by).starts; full(limit.MaxApplications, running+starts) {
+			return Verdict{At: by.Queue, Reason: by.refusal(v, reasons.UserMaxApplications, reasons.GroupMaxApplications, "%s, limit %d",
+				on.applications(running, starts), limit.MaxApplications)}
 		}
 	}
 	return Granted
@@ -195,10 +197,3 @@ func (by Charged) refusal(v View, user, group reasons.Code, format string, args 
 
 // full tells whether a maxapplications, 0 for none, lets no more applications start.
 func full(most uint64, running int) bool { return most > 0 && uint64(max(running, 0)) >= most }
-
-func (d *Demand) startingOf(by Charged) int {
-	if d == nil {
-		return 0
-	}
-	return d.startsOf[by] + d.beneath.startingOf(by)
-}
