@@ -6,58 +6,62 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
 )
 
+// owner is a user or a group with a limit.
+type owner struct {
+	kind, name string // the kind is "user" or "group"
+}
+
 // limits checks the limits of q and of the queues below it one by one and
-// remembers, for limitTree, which limit a queue has for each name.
+// remembers, for limitTree, which limit a queue has for each owner.
 func (r *report) limits(q *rawQueue) {
-	users := limitNames{kind: "user", pattern: userName, first: map[string]*rawLimit{}}
-	groups := limitNames{kind: "group", pattern: groupName, first: map[string]*rawLimit{}}
+	q.limitOf = map[owner]*rawLimit{}
+	onlyStar := true // no other group has a limit, and none could not be read
 	for _, l := range q.limits {
 		if len(l.users) == 0 && len(l.groups) == 0 {
-			r.errorf(l.at, l.line, "names neither users nor groups")
+			r.errorf(l.at, l.line, "names neither users nor groups: list at least one")
 		}
-		r.limitNames(&users, l, l.users)
-		r.limitNames(&groups, l, l.groups)
+		r.limitNames(q, l, "user", l.users, userName)
+		onlyStar = r.limitNames(q, l, "group", l.groups, groupName) && onlyStar
 		r.limitValues(q, l)
 	}
-	if l := groups.first[wildcard]; l != nil && len(groups.first) == 1 && !groups.broken {
+	for o := range q.limitOf {
+		onlyStar = onlyStar && (o.kind != "group" || o.name == wildcard)
+	}
+	if l := q.limitOf[owner{"group", wildcard}]; l != nil && onlyStar {
 		r.errorf(l.at.at("groups"), l.line,
 			`"*" is the only group with a limit in %s: name at least one group in a limit before it, or remove it`, q.path)
 	}
-	q.users, q.groups = users.first, groups.first
 	for _, child := range q.queues {
 		r.limits(child)
 	}
 }
 
-// limitNames are the users, or the groups, that have a limit in one queue.
-type limitNames struct {
-	kind    string
-	pattern *regexp.Regexp
-	first   map[string]*rawLimit
-	broken  bool // a name could not be one
-}
-
-func (r *report) limitNames(n *limitNames, l *rawLimit, list []text) {
+// limitNames checks the users, or the groups, of a limit, and tells whether all could be
+// names.
+func (r *report) limitNames(q *rawQueue, l *rawLimit, kind string, list []text, pattern *regexp.Regexp) (good bool) {
+	good = true
 	for i, t := range list {
-		at := l.at.at(n.kind + "s").index(i)
+		at, o := l.at.at(kind+"s").index(i), owner{kind, t.value}
+		first, star := q.limitOf[o], q.limitOf[owner{kind, wildcard}]
 		switch {
 		case t.broken:
-			n.broken = true
+			good = false
 			continue
-		case t.value != wildcard && !n.pattern.MatchString(t.value):
-			r.errorf(at, t.line, "%s is not a %s name", quote(t.value), n.kind)
-			n.broken = true
+		case t.value != wildcard && !pattern.MatchString(t.value):
+			r.errorf(at, t.line, "%s is not a %s name: begin with a letter or _, and use letters, digits and %s",
+				quote(t.value), kind, nameChars[kind])
+			good = false
 			continue
-		case n.first[t.value] != nil:
-			r.errorf(at, t.line, "%s %s has a limit in this queue already, in line %d",
-				n.kind, quote(t.value), n.first[t.value].line)
+		case first != nil:
+			r.errorf(at, t.line, "%s %s has a limit in this queue already, in line %d", kind, quote(t.value), first.line)
 			continue
-		case n.first[wildcard] != nil:
-			r.errorf(at, t.line, `%s %s must come before the limit for "*", in line %d`,
-				n.kind, quote(t.value), n.first[wildcard].line)
+		case star != nil:
+			r.errorf(at, t.line, `%s %s must come before the limit for "*", in line %d`, kind, quote(t.value), star.line)
 		}
-		n.first[t.value] = l
+		q.limitOf[o] = l
+		l.owners = append(l.owners, o)
 	}
+	return good
 }
 
 func (r *report) limitValues(q *rawQueue, l *rawLimit) {

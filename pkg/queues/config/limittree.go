@@ -10,15 +10,8 @@ import (
 // ancestor the limit of the name counts; where it has none, the one of "*".
 func (r *report) limitTree(q *rawQueue) {
 	for _, l := range q.limits {
-		for _, t := range l.users {
-			if q.users[t.value] == l {
-				r.limitWithin(q, l, name{"user", t.value}, usersOf)
-			}
-		}
-		for _, t := range l.groups {
-			if q.groups[t.value] == l {
-				r.limitWithin(q, l, name{"group", t.value}, groupsOf)
-			}
+		for _, o := range l.owners {
+			r.limitWithin(q, l, o)
 		}
 	}
 	for _, child := range q.queues {
@@ -26,20 +19,12 @@ func (r *report) limitTree(q *rawQueue) {
 	}
 }
 
-// name is a user or a group.
-type name struct {
-	kind, value string
-}
-
-func usersOf(q *rawQueue) map[string]*rawLimit  { return q.users }
-func groupsOf(q *rawQueue) map[string]*rawLimit { return q.groups }
-
-// covering returns the limit a queue has for a name, its own or the wildcard's.
-func covering(limits map[string]*rawLimit, name string) (l *rawLimit, whose string) {
-	if l = limits[name]; l != nil || name == wildcard {
-		return l, name
+// covering returns the limit a queue has for an owner, its own or the wildcard's.
+func (q *rawQueue) covering(o owner) (l *rawLimit, whose string) {
+	if l = q.limitOf[o]; l != nil {
+		return l, o.name
 	}
-	return limits[wildcard], wildcard
+	return q.limitOf[owner{o.kind, wildcard}], wildcard
 }
 
 // tightest is the smallest limit found above for one number.
@@ -55,11 +40,11 @@ func (t *tightest) lower(amount uint64, path, whose string) {
 	}
 }
 
-func (r *report) limitWithin(q *rawQueue, l *rawLimit, n name, of func(*rawQueue) map[string]*rawLimit) {
+func (r *report) limitWithin(q *rawQueue, l *rawLimit, o owner) {
 	amounts := make([]tightest, len(l.max.list))
 	var apps tightest
 	for a := q.parent; a != nil; a = a.parent {
-		above, whose := covering(of(a), n.value)
+		above, whose := a.covering(o)
 		if above == nil {
 			continue
 		}
@@ -75,23 +60,23 @@ func (r *report) limitWithin(q *rawQueue, l *rawLimit, n name, of func(*rawQueue
 	for i, own := range l.max.list {
 		if t := amounts[i]; t.path != "" && uint64(own.amount) > t.amount {
 			r.errorf(l.at.at("maxresources."+label(own.name)), own.line, "%s %s gets %s here, more than the %s %s has in %s",
-				n.kind, quote(n.value), quantity.Format(own.name, own.amount),
+				o.kind, quote(o.name), quantity.Format(own.name, own.amount),
 				quantity.Format(own.name, resources.Amount(t.amount)), quote(t.whose), t.path)
 		}
 	}
-	r.limitAppsWithin(l, n, apps)
+	r.limitAppsWithin(l, o, apps)
 }
 
-func (r *report) limitAppsWithin(l *rawLimit, n name, above tightest) {
+func (r *report) limitAppsWithin(l *rawLimit, o owner, above tightest) {
 	switch own := l.apps.value; {
 	case above.path == "" || l.apps.broken:
 	case own == 0:
 		r.errorf(l.at.at("maxapplications"), max(l.line, l.apps.line),
 			"%s %s must have maxapplications 1 to %d here, because %s has %d in %s",
-			n.kind, quote(n.value), above.amount, quote(above.whose), above.amount, above.path)
+			o.kind, quote(o.name), above.amount, quote(above.whose), above.amount, above.path)
 	case own > above.amount:
 		r.errorf(l.at.at("maxapplications"), l.apps.line,
 			"%s %s gets %d here, more than the %d %s has in %s",
-			n.kind, quote(n.value), own, above.amount, quote(above.whose), above.path)
+			o.kind, quote(o.name), own, above.amount, quote(above.whose), above.path)
 	}
 }

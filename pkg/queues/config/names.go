@@ -18,11 +18,13 @@ var (
 	queueName = regexp.MustCompile(`^[a-zA-Z0-9_:#/@-]{1,64}$`)
 	userName  = regexp.MustCompile(`^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$`)
 	groupName = regexp.MustCompile(`^[_a-zA-Z][a-zA-Z0-9:_.-]*$`)
-	ruleName  = regexp.MustCompile(`^[_a-zA-Z][a-zA-Z0-9_]*$`)
 )
 
 // queueNameAdvice completes the sentence "... is not a queue name:".
 const queueNameAdvice = "use 1 to 64 letters, digits and - _ : # / @"
+
+// nameChars are the characters of the names of users and groups besides letters and digits.
+var nameChars = map[string]string{"user": "_ - . : # / @", "group": "_ - . :"}
 
 // ValidQueueName tells whether the text may be the name of a queue, one segment
 // of a path: 1 to 64 letters, digits and - _ : # / @. Case does not matter.

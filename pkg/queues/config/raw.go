@@ -36,8 +36,8 @@ type rawQueue struct {
 	unnamed bool
 	// duplicate is set for a queue with the name of an earlier sibling.
 	duplicate bool
-	// users and groups hold the first limit of the queue for each name.
-	users, groups map[string]*rawLimit
+	// limitOf has the first limit of the queue for each user and group.
+	limitOf map[owner]*rawLimit
 }
 
 // leaf tells whether the queue holds applications.
@@ -108,6 +108,7 @@ type rawLimit struct {
 	line          int
 	description   string
 	users, groups []text
+	owners        []owner // of which this is the first limit of the queue
 	max           rawAmounts
 	apps          count
 }

@@ -42,11 +42,7 @@ func (r *report) rule(raw *rawRule) Rule {
 	case "recovery":
 		r.errorf(at.at("name"), line, "the rule recovery is always there and cannot be configured: remove it")
 	default:
-		wrong := "there is no rule %s"
-		if !ruleName.MatchString(raw.name.value) {
-			wrong = "%s cannot be the name of a rule"
-		}
-		r.errorf(at.at("name"), line, wrong+": use provided, user, tag or fixed", quote(raw.name.value))
+		r.errorf(at.at("name"), line, "there is no rule %s: use provided, user, tag or fixed", quote(raw.name.value))
 	}
 	return out
 }
@@ -61,10 +57,8 @@ func (r *report) fixed(at place, raw *rawRule, line int) string {
 		r.errorf(at, line, "a rule fixed needs the name of a queue as value")
 	case value == RootName:
 		r.errorf(at, line, "a rule fixed cannot place into root itself: name a queue below it")
-	case !ok && Qualified(value):
-		r.errorf(at, line, "%s starts with root. and is not the path of a queue: %s is not a queue name", quote(value), quote(bad))
 	case !ok:
-		r.errorf(at, line, "%s is not the path of a queue: %s is not a queue name", quote(value), quote(bad))
+		r.errorf(at, line, "%s is not the path of a queue: %s is not a queue name: %s", quote(value), quote(bad), queueNameAdvice)
 	case Qualified(value) && raw.parent != nil:
 		r.errorf(at, line, "%s starts with root., so the rule must not have a parent", quote(value))
 	}
