@@ -191,6 +191,8 @@ func kindOf(n *yaml.Node) string {
 		return "a list"
 	case isNull(n):
 		return "nothing"
+	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0: // which makes a number text
+		return quote(n.Value) + " in quotes"
 	}
 	return quote(n.Value)
 }

@@ -22,20 +22,18 @@ func (r *report) onePartition(partitions []*rawPartition) *rawPartition {
 		return nil
 	}
 	var chosen *rawPartition
-	seen := map[string]bool{}
 	for _, p := range partitions {
 		name := cmp.Or(strings.ToLower(p.name.value), defaultPartition)
 		at := place{path: p.path, key: "name"}
 		line := max(p.line, p.name.line)
 		switch {
-		case seen[name]:
-			r.errorf(at, line, "partition %s is there already; names are compared without case", quote(name))
 		case name != defaultPartition:
 			r.errorf(at, line, "partition %s is not supported: there is only one, called %s", quote(name), defaultPartition)
+		case chosen != nil:
+			r.errorf(at, line, "partition %s is there already; names are compared without case", quote(name))
 		default:
 			chosen = p
 		}
-		seen[name] = true
 	}
 	if chosen == nil {
 		return partitions[0]
