@@ -27,21 +27,21 @@ import (
 func wide(tb testing.TB) (*config.Spec, []string) {
 	tb.Helper()
 	var leaves []string
-	var grow func(n *queuestest.Node, path string, fanouts []int)
-	grow = func(n *queuestest.Node, path string, fanouts []int) {
+	var grow func(n *config.Queue, path string, fanouts []int)
+	grow = func(n *config.Queue, path string, fanouts []int) {
 		if len(fanouts) == 0 {
 			leaves = append(leaves, path)
 			return
 		}
 		for i := range fanouts[0] {
-			c := &queuestest.Node{Name: fmt.Sprintf("q%d", i)}
-			c.Max = map[string]resources.Amount{"vcore": 1e9, "memory": 1e15}
-			c.Guaranteed = map[string]resources.Amount{"vcore": resources.Amount(1000 * (1 + i))}
+			c := &config.Queue{Name: fmt.Sprintf("q%d", i)}
+			c.Max = resources.LimitFrom(map[string]resources.Amount{"vcore": 1e9, "memory": 1e15})
+			c.Guaranteed = resources.GuaranteeFrom(map[string]resources.Amount{"vcore": resources.Amount(1000 * (1 + i))})
 			n.Children = append(n.Children, c)
 			grow(c, path+"."+c.Name, fanouts[1:])
 		}
 	}
-	root := &queuestest.Node{Name: "root"}
+	root := &config.Queue{Name: "root"}
 	grow(root, "root", []int{4, 5, 5, 5, 9})
 	return expect.Get(queuestest.Spec(root))(tb), leaves
 }

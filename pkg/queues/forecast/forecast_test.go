@@ -182,13 +182,13 @@ type pod struct {
 }
 
 type situation struct {
-	root *queuestest.Node
+	root *config.Queue
 	pods []pod
 }
 
 func situations() *rapid.Generator[situation] {
 	return rapid.Custom(func(t *rapid.T) situation {
-		s := situation{root: &queuestest.Node{Name: "root", Parent: true}}
+		s := situation{root: &config.Queue{Name: "root"}}
 		grow(t, s.root, 1)
 		var leaves []string
 		for q := range s.spec().Root.All() {
@@ -207,21 +207,23 @@ func situations() *rapid.Generator[situation] {
 	})
 }
 
-func grow(t *rapid.T, parent *queuestest.Node, depth int) {
+func grow(t *rapid.T, parent *config.Queue, depth int) {
 	least := 0
 	if depth == 1 {
 		least = 2
 	}
 	for i := range rapid.IntRange(least, 3).Draw(t, "children") {
-		n := &queuestest.Node{Name: string(rune('a' + i)), Guaranteed: map[string]resources.Amount{}, Max: map[string]resources.Amount{}, Properties: map[string]string{}}
+		n := &config.Queue{Name: string(rune('a' + i)), Properties: map[string]string{}}
+		guaranteed, most := map[string]resources.Amount{}, map[string]resources.Amount{}
 		for _, kind := range kinds {
 			if rapid.Bool().Draw(t, "guaranteed") {
-				n.Guaranteed[kind] = resources.Amount(rapid.Int64Range(0, 5).Draw(t, "guaranteed amount"))
+				guaranteed[kind] = resources.Amount(rapid.Int64Range(0, 5).Draw(t, "guaranteed amount"))
 			}
 			if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
-				n.Max[kind] = resources.Amount(rapid.Int64Range(0, 6).Draw(t, "max amount"))
+				most[kind] = resources.Amount(rapid.Int64Range(0, 6).Draw(t, "max amount"))
 			}
 		}
+		n.Guaranteed, n.Max = resources.GuaranteeFrom(guaranteed), resources.LimitFrom(most)
 		if policy := rapid.SampledFrom([]string{"", "", "", "fence", "disabled"}).Draw(t, "policy"); policy != "" {
 			n.Properties["preemption.policy"] = policy
 		}
@@ -266,7 +268,7 @@ func (p pod) vector() resources.Vector {
 // TestLosersAreThoseOfTheLaws compares with the laws read pair by pair. It notices forecasts
 // that do not see a part of the configuration.
 func TestLosersAreThoseOfTheLaws(t *testing.T) {
-	law := func(forget func(*queuestest.Node)) func(situation) error {
+	law := func(forget func(*config.Queue)) func(situation) error {
 		return func(s situation) error {
 			want := byLaw(s.tree())
 			s.root = without(s.root, forget)
@@ -277,33 +279,33 @@ func TestLosersAreThoseOfTheLaws(t *testing.T) {
 			return nil
 		}
 	}
-	expect.Law(t, situations(), law(func(*queuestest.Node) {}))
-	policy := func(name string) func(*queuestest.Node) {
-		return func(n *queuestest.Node) {
+	expect.Law(t, situations(), law(func(*config.Queue) {}))
+	policy := func(name string) func(*config.Queue) {
+		return func(n *config.Queue) {
 			if n.Properties["preemption.policy"] == name {
 				delete(n.Properties, "preemption.policy")
 			}
 		}
 	}
-	for name, forget := range map[string]func(*queuestest.Node){
+	for name, forget := range map[string]func(*config.Queue){
 		"fences":                policy("fence"),
 		"protection":            policy("disabled"),
-		"guarantees":            func(n *queuestest.Node) { n.Guaranteed = nil },
-		"guarantees of leaves":  func(n *queuestest.Node) { forgetIf(n, len(n.Children) == 0) },
-		"guarantees of parents": func(n *queuestest.Node) { forgetIf(n, len(n.Children) > 0) },
-		"max of leaves":         func(n *queuestest.Node) { n.Max = nil },
+		"guarantees":            func(n *config.Queue) { n.Guaranteed = resources.Guarantee{} },
+		"guarantees of leaves":  func(n *config.Queue) { forgetIf(n, len(n.Children) == 0) },
+		"guarantees of parents": func(n *config.Queue) { forgetIf(n, len(n.Children) > 0) },
+		"max of leaves":         func(n *config.Queue) { n.Max = resources.Limit{} },
 	} {
 		t.Run(name, func(t *testing.T) { expect.Broken(t, situations(), law(forget)) })
 	}
 }
 
-func forgetIf(n *queuestest.Node, is bool) {
+func forgetIf(n *config.Queue, is bool) {
 	if is {
-		n.Guaranteed = nil
+		n.Guaranteed = resources.Guarantee{}
 	}
 }
 
-func without(n *queuestest.Node, forget func(*queuestest.Node)) *queuestest.Node {
+func without(n *config.Queue, forget func(*config.Queue)) *config.Queue {
 	c := *n
 	c.Properties = maps.Clone(n.Properties)
 	forget(&c)

@@ -204,7 +204,7 @@ func TestStandingByHand(t *testing.T) {
 // siblings are prefixes of each other, amounts are a few units.
 func specs() *rapid.Generator[*config.Spec] {
 	return rapid.Custom(func(t *rapid.T) *config.Spec {
-		root := &queuestest.Node{Name: "root", Parent: true, Properties: sortProperties(t)}
+		root := &config.Queue{Name: "root", Properties: sortProperties(t)}
 		children(t, root, 1)
 		spec, err := queuestest.Spec(root)
 		if err != nil {
@@ -215,22 +215,22 @@ func specs() *rapid.Generator[*config.Spec] {
 }
 
 // children gives a queue children; root has one at least.
-func children(t *rapid.T, n *queuestest.Node, depth int) {
+func children(t *rapid.T, n *config.Queue, depth int) {
 	least := 0
 	if depth == 1 {
 		least = 1
 	}
 	for _, name := range []string{"a", "aa", "b"}[:rapid.IntRange(least, 3).Draw(t, "children")] {
-		c := &queuestest.Node{Name: name}
+		c := &config.Queue{Name: name}
 		if rapid.Bool().Draw(t, "guaranteed") {
-			c.Guaranteed = randomAmounts(t, 0, 4)
+			c.Guaranteed = resources.GuaranteeFrom(randomAmounts(t, 0, 4))
 		}
 		if rapid.Bool().Draw(t, "max") {
-			c.Max = randomAmounts(t, 1, 8)
+			c.Max = resources.LimitFrom(randomAmounts(t, 1, 8))
 		}
 		c.Properties = randomProperties(t)
 		if depth < 3 && rapid.Bool().Draw(t, "parent") {
-			c.Parent = true
+			c.Children = []*config.Queue{}
 			children(t, c, depth+1)
 		}
 		n.Children = append(n.Children, c)

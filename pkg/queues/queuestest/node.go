@@ -7,64 +7,44 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Node is a queue as a test writes it, before inheritance.
-type Node struct {
-	Name string
-	// Parent makes a queue without children a parent.
-	Parent          bool
-	Guaranteed, Max map[string]resources.Amount
-	MaxApplications uint64
-	Properties      map[string]string
-	SubmitACL       config.ACL
-	AdminACL        config.ACL
-	Template        *Node // its name and children are not looked at
-	Limits          []config.Limit
-	Children        []*Node
-	closed          bool // SubmitACL was given
-}
-
-// Spec resolves what queues inherit, as package config does for a file, and returns the
-// specification without placement rules. All users may submit at root unless a text said
-// otherwise.
-func Spec(root *Node) (*config.Spec, error) {
-	if !root.closed {
-		root.SubmitACL = config.ACL{Everybody: true}
-	}
-	root.Parent = true
+// Spec returns the specification, without placement rules, of queues that a test writes with
+// their own settings only. It adds what depends on other queues, as package config does for a
+// file: paths, what is inherited, and which queues are leaves. A queue with an empty list of
+// children, not nil, is a parent. All users may submit at root if it has no submit list.
+func Spec(root *config.Queue) (*config.Spec, error) {
 	q, err := resolve(root, nil)
 	if err != nil {
 		return nil, err
 	}
+	if submit := q.SubmitACL; len(submit.Users)+len(submit.Groups) == 0 {
+		q.SubmitACL.Everybody = true
+	}
 	return &config.Spec{Root: q, PreemptionEnabled: true}, nil
 }
 
-func resolve(n *Node, parent *config.Queue) (*config.Queue, error) {
-	q := &config.Queue{
-		Name: n.Name, Path: n.Name, Leaf: !n.Parent && len(n.Children) == 0,
-		Guaranteed: resources.GuaranteeFrom(n.Guaranteed), Max: resources.LimitFrom(n.Max),
-		MaxApplications: n.MaxApplications, Properties: map[string]string{},
-		SubmitACL: n.SubmitACL, AdminACL: n.AdminACL, Limits: n.Limits,
-	}
+func resolve(own, parent *config.Queue) (*config.Queue, error) {
+	q := *own
+	q.Path, q.Properties, q.Children = own.Name, map[string]string{}, nil
 	if parent != nil {
-		q.Path = parent.Path + "." + n.Name
+		q.Path = parent.Path + "." + own.Name
+		q.Leaf = own.Children == nil
 		q.Properties = config.Inherited(parent.Properties)
-		q.Template = parent.Template
+		q.Template = cmp.Or(own.Template, parent.Template)
 	}
-	maps.Copy(q.Properties, n.Properties)
+	maps.Copy(q.Properties, own.Properties)
 	var err error
 	if q.Policies, err = config.ParsePolicies(q.Properties); err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.Path, err)
 	}
-	if n.Template != nil {
-		if q.Template, err = template(n.Template); err != nil {
+	if t := own.Template; t != nil {
+		if t.Policies, err = config.ParsePolicies(t.Properties); err != nil {
 			return nil, fmt.Errorf("template of %s: %w", q.Path, err)
 		}
 	}
-	for _, c := range n.Children {
-		child, err := resolve(c, q)
+	for _, c := range own.Children {
+		child, err := resolve(c, &q)
 		if err != nil {
 			return nil, err
 		}
@@ -74,13 +54,5 @@ func resolve(n *Node, parent *config.Queue) (*config.Queue, error) {
 	if q.Leaf {
 		q.Template = nil
 	}
-	return q, nil
-}
-
-func template(n *Node) (*config.Template, error) {
-	policies, err := config.ParsePolicies(n.Properties)
-	return &config.Template{
-		Guaranteed: resources.GuaranteeFrom(n.Guaranteed), Max: resources.LimitFrom(n.Max),
-		MaxApplications: n.MaxApplications, Properties: n.Properties, Policies: policies,
-	}, err
+	return &q, nil
 }

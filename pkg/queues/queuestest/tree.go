@@ -47,21 +47,21 @@ func MustTree(tb testing.TB, text string) *config.Spec {
 	return spec
 }
 
-func parse(text string) (*Node, error) {
-	var path []*Node // from root to the line before
-	first := 0       // how far root is indented
+func parse(text string) (*config.Queue, error) {
+	var path []*config.Queue // from root to the line before
+	first := 0               // how far root is indented
 	for i, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		n, indent := &Node{Name: words[0]}, len(line)-len(strings.TrimLeft(line, " \t"))
+		n, indent := &config.Queue{Name: words[0]}, len(line)-len(strings.TrimLeft(line, " \t"))
 		var err error
 		for _, word := range words[1:] {
-			err = errors.Join(err, n.set(word))
+			err = errors.Join(err, set(n, word))
 		}
 		if path == nil {
-			path, first = []*Node{n}, indent
+			path, first = []*config.Queue{n}, indent
 		} else if depth := (indent - first) / 2; depth < 1 || depth > len(path) || (indent-first)%2 != 0 {
 			err = fmt.Errorf("indented by %d spaces", indent-first)
 		} else {
@@ -78,52 +78,55 @@ func parse(text string) (*Node, error) {
 	return path[0], nil
 }
 
-func (n *Node) set(word string) error {
-	key, value, _ := strings.Cut(word, "=")
-	if rest, ok := strings.CutPrefix(word, "template."); ok {
-		if n.Template == nil {
-			n.Template = &Node{}
+func set(q *config.Queue, word string) (err error) {
+	if own, ok := strings.CutPrefix(word, "template."); ok {
+		if q.Template == nil {
+			q.Template = &config.Template{}
 		}
-		return n.Template.set(rest)
+		t := q.Template
+		return setQuota(own, &t.Guaranteed, &t.Max, &t.MaxApplications, &t.Properties)
 	}
-	if name, ok := strings.CutPrefix(key, "guaranteed."); ok {
-		return quota(&n.Guaranteed, name, value)
-	}
-	if name, ok := strings.CutPrefix(key, "max."); ok {
-		return quota(&n.Max, name, value)
-	}
-	var err error
-	switch key {
+	switch key, value, _ := strings.Cut(word, "="); key {
 	case "parent":
-		n.Parent = true
-	case "maxapps":
-		n.MaxApplications, err = strconv.ParseUint(value, 10, 64)
+		q.Children = []*config.Queue{}
 	case "submit":
-		n.SubmitACL, n.closed = acl(value), true
+		q.SubmitACL = acl(value)
 	case "admin":
-		n.AdminACL = acl(value)
-	case "props":
-		n.Properties = map[string]string{}
-		for _, property := range strings.Split(value, ",") {
-			k, v, _ := strings.Cut(property, ":")
-			n.Properties[k] = v
-		}
+		q.AdminACL = acl(value)
 	case "limit":
 		var l config.Limit
 		l, err = limit(value)
-		n.Limits = append(n.Limits, l)
+		q.Limits = append(q.Limits, l)
 	default:
-		err = fmt.Errorf("word %q is not understood", word)
+		err = setQuota(word, &q.Guaranteed, &q.Max, &q.MaxApplications, &q.Properties)
 	}
 	return err
 }
 
-func quota(to *map[string]resources.Amount, name, value string) error {
-	a, err := Amount(name, value)
-	if *to == nil {
-		*to = map[string]resources.Amount{}
+// setQuota reads a word that queues, templates and limits have.
+func setQuota(word string, guaranteed *resources.Guarantee, most *resources.Limit, applications *uint64, properties *map[string]string) (err error) {
+	key, value, _ := strings.Cut(word, "=")
+	quota, name, _ := strings.Cut(key, ".")
+	switch quota {
+	case "guaranteed":
+		amounts := guaranteed.Map()
+		amounts[name], err = Amount(name, value)
+		*guaranteed = resources.GuaranteeFrom(amounts)
+	case "max":
+		amounts := most.Map()
+		amounts[name], err = Amount(name, value)
+		*most = resources.LimitFrom(amounts)
+	case "maxapps":
+		*applications, err = strconv.ParseUint(value, 10, 64)
+	case "props":
+		*properties = map[string]string{}
+		for _, property := range strings.Split(value, ",") {
+			k, v, _ := strings.Cut(property, ":")
+			(*properties)[k] = v
+		}
+	default:
+		err = fmt.Errorf("word %q is not understood", word)
 	}
-	(*to)[name] = a
 	return err
 }
 
@@ -139,19 +142,14 @@ func names(text string) []string {
 	return strings.Split(text, ",")
 }
 
-func limit(text string) (config.Limit, error) {
+func limit(text string) (l config.Limit, err error) {
 	words := strings.Split(text, ";")
 	users, groups, _ := strings.Cut(words[0], "/")
-	var n Node
+	l.Users, l.Groups = names(users), names(groups)
 	for _, word := range words[1:] {
-		if err := n.set(word); err != nil {
-			return config.Limit{}, err
-		}
+		err = errors.Join(err, setQuota(word, new(resources.Guarantee), &l.MaxResources, &l.MaxApplications, new(map[string]string)))
 	}
-	return config.Limit{
-		Users: names(users), Groups: names(groups),
-		MaxResources: resources.LimitFrom(n.Max), MaxApplications: n.MaxApplications,
-	}, nil
+	return l, err
 }
 
 // Rules reads placement rules, one a line: the kind, then its value, then
