@@ -1,116 +1,59 @@
 package reasons
 
-// The codes. The groups follow the way of a pod: placed, admitted by quota, in
-// order, on a node.
+// The codes, in the order of the way of a pod: placed, admitted by quota, in order, on a
+// node. The table says what each means.
 const (
-	// Starting: the scheduler has not seen all pods and queues yet.
-	Starting Code = "Starting"
-	// ConfigurationInvalid: there is no usable queue configuration since the start.
-	ConfigurationInvalid Code = "ConfigurationInvalid"
-	// ConfigurationUnreadable: the ConfigMaps with the queues could not be read since the start.
-	ConfigurationUnreadable Code = "ConfigurationUnreadable"
-	// NamespaceAnnotationInvalid: a namespace has an annotation that cannot be
-	// understood. It is a warning; no pod waits for it.
-	NamespaceAnnotationInvalid Code = "NamespaceAnnotationInvalid"
-	// SchedulingGated: the pod has scheduling gates of its own, or another plugin keeps it
-	// out of the scheduler's queue.
-	SchedulingGated Code = "SchedulingGated"
+	Starting                   Code = "Starting"
+	ConfigurationInvalid       Code = "ConfigurationInvalid"
+	ConfigurationUnreadable    Code = "ConfigurationUnreadable"
+	NamespaceAnnotationInvalid Code = "NamespaceAnnotationInvalid" // a warning: no pod waits for it
+	SchedulingGated            Code = "SchedulingGated"
 
-	// RequestTooLarge: the pod requests more than the books can hold.
-	RequestTooLarge Code = "RequestTooLarge"
-	// TooManyResourceTypes: the pod names more types of resources than the books take.
-	TooManyResourceTypes Code = "TooManyResourceTypes"
-	// NoPlacementRuleMatched: no rule gave a usable queue.
+	RequestTooLarge        Code = "RequestTooLarge"
+	TooManyResourceTypes   Code = "TooManyResourceTypes"
 	NoPlacementRuleMatched Code = "NoPlacementRuleMatched"
-	// PlacementRuleFailed: a rule gave something that cannot be a queue.
-	PlacementRuleFailed Code = "PlacementRuleFailed"
-	// QueueNotFound: the pod names a queue that does not exist and may not be made.
-	QueueNotFound Code = "QueueNotFound"
-	// QueueNotLeaf: the queue has children and cannot hold pods.
-	QueueNotLeaf Code = "QueueNotLeaf"
-	// QueueDraining: the queue left the configuration and takes nothing new.
-	QueueDraining Code = "QueueDraining"
-	// SubmitDenied: the user may not submit to the queue.
-	SubmitDenied Code = "SubmitDenied"
-	// InvalidQueueName: the name breaks the rules for queue names, or no rule makes a queue
-	// with so many levels.
-	InvalidQueueName Code = "InvalidQueueName"
-	// TooManyQueues: rules have made as many queues as they may.
-	TooManyQueues Code = "TooManyQueues"
-	// InvalidUserInfo: the annotation with user and groups cannot be read, or has a name that
-	// is too long.
-	InvalidUserInfo Code = "InvalidUserInfo"
-	// HardGangUnsupported: the pod asks for all-or-nothing scheduling, which is not there.
-	HardGangUnsupported Code = "HardGangUnsupported"
-	// SoftGangIgnored: the pods of a Soft gang start one by one. It is a warning; no
-	// pod waits for it.
-	SoftGangIgnored Code = "SoftGangIgnored"
-	// PodGroupIgnored: the pods of a PodGroup start one by one, because PodGroups are not
-	// followed. It is a warning; no pod waits for it.
-	PodGroupIgnored Code = "PodGroupIgnored"
+	PlacementRuleFailed    Code = "PlacementRuleFailed"
+	QueueNotFound          Code = "QueueNotFound"
+	QueueNotLeaf           Code = "QueueNotLeaf"
+	QueueDraining          Code = "QueueDraining"
+	SubmitDenied           Code = "SubmitDenied"
+	InvalidQueueName       Code = "InvalidQueueName"
+	TooManyQueues          Code = "TooManyQueues"
+	InvalidUserInfo        Code = "InvalidUserInfo"
+	HardGangUnsupported    Code = "HardGangUnsupported"
+	SoftGangIgnored        Code = "SoftGangIgnored" // a warning: no pod waits for it
+	PodGroupIgnored        Code = "PodGroupIgnored" // a warning: no pod waits for it
 
-	// PodGroupIncomplete: not enough pods of its PodGroup can start with the pod.
 	PodGroupIncomplete Code = "PodGroupIncomplete"
 
-	// OverMax: the queue or an ancestor would exceed its max.
-	OverMax Code = "OverMax"
-	// OverUserLimit: the user would exceed a limit of the queue or an ancestor.
-	OverUserLimit Code = "OverUserLimit"
-	// OverGroupLimit: the group would exceed a limit of the queue or an ancestor.
-	OverGroupLimit Code = "OverGroupLimit"
-	// MaxApplications: the queue or an ancestor runs as many applications as it may.
-	MaxApplications Code = "MaxApplications"
-	// UserMaxApplications: the user runs as many applications as allowed.
-	UserMaxApplications Code = "UserMaxApplications"
-	// GroupMaxApplications: the group runs as many applications as allowed.
+	OverMax              Code = "OverMax"
+	OverUserLimit        Code = "OverUserLimit"
+	OverGroupLimit       Code = "OverGroupLimit"
+	MaxApplications      Code = "MaxApplications"
+	UserMaxApplications  Code = "UserMaxApplications"
 	GroupMaxApplications Code = "GroupMaxApplications"
 
-	// InOrder: others are before the pod; it is waiting for its turn.
-	InOrder Code = "InOrder"
-	// BackingOff: the pod failed a moment ago and waits before it is tried again.
+	InOrder    Code = "InOrder"
 	BackingOff Code = "BackingOff"
-	// NoNodeFits: no node could take the pod when it was last tried.
 	NoNodeFits Code = "NoNodeFits"
-	// NodeHeld: the node is held for another pod.
-	NodeHeld Code = "NodeHeld"
+	NodeHeld   Code = "NodeHeld"
 
-	// PreemptionDisabled: the partition has preemption.enabled: false.
-	PreemptionDisabled Code = "PreemptionDisabled"
-	// PreemptionNever: the pod's preemptionPolicy is Never.
-	PreemptionNever Code = "PreemptionNever"
-	// PreemptionDelayed: the pod has not waited for its leaf's preemption.delay.
-	PreemptionDelayed Code = "PreemptionDelayed"
-	// PreemptionPaced: as many pods were preempted in this round as may be, or too
-	// many plans failed.
-	PreemptionPaced Code = "PreemptionPaced"
-	// PreemptionRefused: no plan is lawful, or none helps.
-	PreemptionRefused Code = "PreemptionRefused"
-	// PodGroupBeyondGuarantee: its PodGroup lacks more than guarantees let it take.
+	PreemptionDisabled      Code = "PreemptionDisabled"
+	PreemptionNever         Code = "PreemptionNever"
+	PreemptionDelayed       Code = "PreemptionDelayed"
+	PreemptionPaced         Code = "PreemptionPaced"
+	PreemptionRefused       Code = "PreemptionRefused"
 	PodGroupBeyondGuarantee Code = "PodGroupBeyondGuarantee"
-	// MakingRoom: a node is held for the pod, and others are made to leave it.
-	MakingRoom Code = "MakingRoom"
-	// WaitingForRoom: the pod fits a node once pods that leave anyway are gone. The node is
-	// held for it only if it is a DaemonSet pod, which can run there only.
-	WaitingForRoom Code = "WaitingForRoom"
-	// RoomAwaited: the only node that a DaemonSet pod can run on is held for it, and no
-	// pod is made to leave it yet.
-	RoomAwaited Code = "RoomAwaited"
-	// RoomImpossible: a DaemonSet pod would not fit the only node it can run on even
-	// if all left that may.
-	RoomImpossible Code = "RoomImpossible"
-	// HoldTimedOut: the node was free for long, and the pod did not start on it.
-	HoldTimedOut Code = "HoldTimedOut"
-	// HoldSuperseded: a pod that can run on this node only, or one of another
-	// scheduler, took the room.
-	HoldSuperseded Code = "HoldSuperseded"
-	// HoldNodeGone: the held node was deleted.
-	HoldNodeGone Code = "HoldNodeGone"
-	// HoldNodeUnschedulable: the held node was cordoned, or cannot take the pod any more.
-	HoldNodeUnschedulable Code = "HoldNodeUnschedulable"
-	// HoldGivenUp: the room could not be made.
-	HoldGivenUp Code = "HoldGivenUp"
-	// Preempted: the pod was deleted to make room for another.
-	Preempted Code = "Preempted"
+	MakingRoom              Code = "MakingRoom"
+	WaitingForRoom          Code = "WaitingForRoom"
+	RoomAwaited             Code = "RoomAwaited"
+	RoomImpossible          Code = "RoomImpossible"
+	HoldTimedOut            Code = "HoldTimedOut"
+	HoldSuperseded          Code = "HoldSuperseded"
+	HoldNodeGone            Code = "HoldNodeGone"
+	HoldNodeUnschedulable   Code = "HoldNodeUnschedulable"
+	HoldGivenUp             Code = "HoldGivenUp"
+	Preempted               Code = "Preempted"
 )
 
 // Entry explains a code to people.
