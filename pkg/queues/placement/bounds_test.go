@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -39,18 +40,12 @@ func TestLongNamesInAnnotations(t *testing.T) {
 	expect.That(t, why.None(), "a long application ID is refused: %v", why)
 	expect.Same(t, "application ID", long[:253]+"...", id.Application)
 	expect.That(t, len(id.Queue) < 5000, "the queue has %d bytes", len(id.Queue))
-	_, why = Place([]config.Rule{{Kind: config.RuleProvided, Create: true}}, Request{Identity: id}, noQueues{})
+	_, why = Place([]config.Rule{{Kind: config.RuleProvided, Create: true}}, Request{Identity: id}, queues.NewDraft(queues.Settings{Name: config.RootName, Path: config.RootName}))
 	expect.That(t, why.Code == reasons.InvalidQueueName, "a queue with a long name: %v", why)
 	deepest := config.RootName + strings.Repeat("."+long[:64], maxDepth-1)
 	id, _ = Identify(Pod{Annotations: map[string]string{KeyQueue: deepest}}, false)
 	expect.Same(t, "the longest path that may be right", deepest, id.Queue)
 }
-
-// noQueues is a tree without queues.
-type noQueues struct{}
-
-func (noQueues) Queue(string) (QueueInfo, bool)         { return QueueInfo{}, false }
-func (noQueues) MaySubmit(_, _ string, _ []string) bool { return false }
 
 // TestReasonsNameTheBounds: what to do about a refusal says how long a name may be, and how
 // many levels a queue may have that a rule makes.

@@ -6,7 +6,7 @@
 //     user, which queue it names, and whether it is part of a gang. It knows
 //     nothing of queues.
 //   - [Place] asks the placement rules of queues.yaml, in order, for the leaf
-//     queue of that identity in the live [Tree]. It creates nothing: a result
+//     queue of that identity in the live tree. It creates nothing: a result
 //     with Create tells the caller to make the missing dynamic queues.
 //
 // [NamespaceQuota] reads what a namespace's annotations grant to the dynamic

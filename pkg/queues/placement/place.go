@@ -1,28 +1,10 @@
 package placement
 
 import (
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
-
-// Tree is what placement needs to know of the live queues. Paths are full and
-// in lower case. The root always exists, and so does every ancestor of a queue
-// that exists; the answers must not change during one call of [Place].
-type Tree interface {
-	// Queue returns a queue and whether it exists.
-	Queue(path string) (QueueInfo, bool)
-	// MaySubmit tells for an existing queue whether the submit or admin list of
-	// it, or of an ancestor, has the user or one of the groups.
-	MaySubmit(path string, user string, groups []string) bool
-}
-
-// QueueInfo is the state of one existing queue.
-type QueueInfo struct {
-	// Leaf is true for a queue that holds applications.
-	Leaf bool
-	// Draining is true for a queue that left the configuration and takes nothing new.
-	Draining bool
-}
 
 // Request is a pod, or an application's first pod, that wants a queue.
 type Request struct {
@@ -52,10 +34,9 @@ type Step struct {
 	Rule string
 	// Queue is the full path the rule gave; empty when it gave none.
 	Queue string
-	// Code and Why say why the queue was not taken; empty for the step that
-	// decided. A rule that did not apply has NoPlacementRuleMatched.
-	Code reasons.Code
-	Why  string
+	// Refusal says why the queue was not taken; none for the step that decided. A rule
+	// that did not apply has NoPlacementRuleMatched.
+	Refusal reasons.Reason
 }
 
 // Names of the steps that are not rules of queues.yaml.
@@ -67,7 +48,7 @@ const (
 // attempt is one call of Place.
 type attempt struct {
 	req   Request
-	tree  Tree
+	tree  *queues.Draft
 	trace []Step
 }
 
@@ -76,45 +57,51 @@ type attempt struct {
 // pod's own queue name counts, and must exist. Either the result has a Path, or
 // the reason says what to correct; Trace is filled in both cases. A running pod
 // is never refused.
-func Place(rules []config.Rule, req Request, tree Tree) (Result, reasons.Reason) {
+func Place(rules []config.Rule, req Request, tree *queues.Draft) (Result, reasons.Reason) {
 	if len(rules) == 0 {
 		rules = []config.Rule{{Kind: config.RuleProvided}}
 	}
 	a := attempt{req: req, tree: tree, trace: make([]Step, 0, len(rules)+2)}
 	for i := range rules {
-		path, create, v := a.ask(&rules[i])
-		a.note(ruleName(&rules[i]), path, v)
+		path, create, why := a.ask(&rules[i])
+		a.note(ruleName(&rules[i]), path, why)
 		switch {
-		case v.ok():
+		case why.None():
 			return a.placed(path, create), reasons.Reason{}
-		case v.final && !req.Running:
+		case final(why.Code) && !req.Running:
 			return Result{Trace: a.trace}, refusal(a.trace, i)
 		}
 	}
-	v := a.checkDefault()
-	a.note(stepDefault, DefaultQueue, v)
-	if v.ok() {
+	why := a.checkDefault()
+	a.note(stepDefault, DefaultQueue, why)
+	if why.None() {
 		return a.placed(DefaultQueue, false), reasons.Reason{}
 	}
 	if req.Running {
-		a.note(stepRecovery, RecoveryQueue, verdict{})
-		_, exists := tree.Queue(RecoveryQueue)
+		a.note(stepRecovery, RecoveryQueue, reasons.Reason{})
+		_, exists := tree.Find(RecoveryQueue)
 		return a.placed(RecoveryQueue, !exists), reasons.Reason{}
 	}
 	return Result{Trace: a.trace}, refusal(a.trace, mostTelling(a.trace, req.Identity.Queue != ""))
 }
 
 // ask returns the queue that a rule gives, and whether the caller must make it. The path may
-// be set even if the verdict refuses it.
-func (a *attempt) ask(rule *config.Rule) (path string, create bool, v verdict) {
-	if path, v = a.evaluate(rule); v.ok() {
-		create, v = a.checkQueue(path)
+// be set even if there is a reason why it is not taken.
+func (a *attempt) ask(rule *config.Rule) (path string, create bool, why reasons.Reason) {
+	if path, why = a.evaluate(rule); why.None() {
+		create, why = a.checkQueue(path)
 	}
-	return path, create, v
+	return path, create, why
 }
 
-func (a *attempt) note(rule, path string, v verdict) {
-	a.trace = append(a.trace, Step{Rule: rule, Queue: path, Code: v.code, Why: v.why})
+// final tells whether no further rule is tried after a refusal: the rule's result can never
+// be right, and a later rule would only hide the mistake.
+func final(code reasons.Code) bool {
+	return code == reasons.InvalidQueueName || code == reasons.PlacementRuleFailed
+}
+
+func (a *attempt) note(rule, path string, why reasons.Reason) {
+	a.trace = append(a.trace, Step{Rule: rule, Queue: path, Refusal: why})
 }
 
 func (a *attempt) placed(path string, create bool) Result {

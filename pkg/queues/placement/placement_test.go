@@ -129,7 +129,7 @@ func (f *fixture) place(t *testing.T, d *datadriven.TestData) string {
 			d.Fatalf(t, "unknown argument %q", arg.Key)
 		}
 	}
-	return show(placement.Place(f.rules, req, f.tree))
+	return show(placeIn(f.rules, req, f.tree))
 }
 
 func show(result placement.Result, reason reasons.Reason) string {
@@ -144,8 +144,8 @@ func show(result placement.Result, reason reasons.Reason) string {
 	}
 	b.WriteByte('\n')
 	for _, s := range result.Trace {
-		if s.Code != "" {
-			fmt.Fprintf(&b, "  %s [%s]: %s: %s\n", s.Rule, s.Queue, s.Code, s.Why)
+		if !s.Refusal.None() {
+			fmt.Fprintf(&b, "  %s [%s]: %s: %s\n", s.Rule, s.Queue, s.Refusal.Code, s.Refusal.Text)
 		}
 	}
 	return b.String()
@@ -162,23 +162,40 @@ func (f *fixture) quota() string {
 	return out
 }
 
-// tree is a Tree for tests: queues by path, with their access lists.
+// tree is queues by path, with their access lists.
 type tree map[string]queue
 
 type queue struct {
-	placement.QueueInfo
-	Submit, Admin config.ACL
+	Leaf, Draining bool
+	Submit, Admin  config.ACL
 }
 
-func (tr tree) Queue(path string) (placement.QueueInfo, bool) {
-	q, exists := tr[path]
-	return q.QueueInfo, exists
+// draft returns the tree as Place gets it.
+func (tr tree) draft() *queues.Draft {
+	root := tr["root"]
+	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root", SubmitACL: root.Submit, AdminACL: root.Admin})
+	for _, path := range slices.Sorted(maps.Keys(tr)) {
+		end := strings.LastIndexByte(path, '.')
+		if end < 0 {
+			continue
+		}
+		parent, _ := d.Find(path[:end])
+		q := tr[path]
+		s := queues.Settings{Name: path[end+1:], Path: path, Parent: parent.ID, Leaf: q.Leaf, SubmitACL: q.Submit, AdminACL: q.Admin}
+		if q.Draining {
+			s.State = queues.Draining
+		}
+		d.Add(s)
+	}
+	return d
+}
+
+// placeIn is Place in such a tree.
+func placeIn(rules []config.Rule, req placement.Request, tr tree) (placement.Result, reasons.Reason) {
+	return placement.Place(rules, req, tr.draft())
 }
 
 func (tr tree) MaySubmit(path, user string, groups []string) bool {
-	if _, exists := tr[path]; !exists {
-		panic("MaySubmit is for queues that exist, not " + path)
-	}
 	for {
 		if q := tr[path]; q.Submit.Allows(user, groups) || q.Admin.Allows(user, groups) {
 			return true
@@ -194,8 +211,8 @@ func (tr tree) MaySubmit(path, user string, groups []string) bool {
 const operators = "testdata/operators"
 
 func TestOperators(t *testing.T) {
-	leaf := queue{QueueInfo: placement.QueueInfo{Leaf: true}}
-	queues := tree{
+	leaf := queue{Leaf: true}
+	tr := tree{
 		"root": {Submit: config.ACL{Everybody: true}}, "root.spark": {},
 		"root.spark.etl": leaf, "root.ray": leaf, "root.flink": leaf,
 	}
@@ -212,8 +229,8 @@ func TestOperators(t *testing.T) {
 			p := pods[want.Pod]
 			id, reason := placement.Identify(p, false)
 			expect.That(t, reason.None(), "%s: %v", want.Pod, reason)
-			result, reason := placement.Place([]config.Rule{{Kind: config.RuleProvided}},
-				placement.Request{Identity: id, Namespace: placement.Namespace{Name: p.Namespace}}, queues)
+			result, reason := placeIn([]config.Rule{{Kind: config.RuleProvided}},
+				placement.Request{Identity: id, Namespace: placement.Namespace{Name: p.Namespace}}, tr)
 			expect.That(t, reason.None(), "%s: %v", want.Pod, reason)
 			got := want
 			got.Queue, got.Application, got.User, got.Gang = result.Path, id.Application, id.User.Name, id.Gang.String()
@@ -250,7 +267,7 @@ func FuzzIdentify(f *testing.F) {
 	f.Add("\xff", "\xff", "\xff", "ROOT.\xff", "\xff", "\xff", "\xff = \xff", true, "\xff", uint8(11))
 	f.Add("ns", "u", "app", "root.@recovery@.x", `{"user":"a.b","groups":[null]}`, "null", "", false, "root.@recovery@", uint8(2))
 	f.Add("ns", "u", "app", "root....", `{"user":"İ","groups":{}}`, "{}", "gangSchedulingStyle=hard gangSchedulingStyle=Soft", false, "..", uint8(13))
-	tr := tree{"root": {Submit: config.ACL{Everybody: true}}, "root.a": {QueueInfo: placement.QueueInfo{Leaf: true}}}
+	tr := tree{"root": {Submit: config.ACL{Everybody: true}}, "root.a": {Leaf: true}}
 	rules := []config.Rule{
 		{Kind: config.RuleProvided, Create: true, Parent: &config.Rule{Kind: config.RuleUser, Create: true}},
 		{Kind: config.RuleTag, Value: "namespace", Create: true},
@@ -285,10 +302,10 @@ func FuzzIdentify(f *testing.F) {
 		home := placement.Namespace{Name: namespace, Annotations: map[string]string{placement.KeyParentQueue: parent}}
 		for _, running := range []bool{false, true} {
 			req := placement.Request{Identity: id, Namespace: home, Running: running}
-			result, reason := placement.Place(rules, req, tr)
+			result, reason := placeIn(rules, req, tr)
 			checkReason(t, reason)
 			for name, law := range laws {
-				err := law(placement.Place, problem{rules: rules, req: req, tree: tr})
+				err := law(placeIn, problem{rules: rules, req: req, tree: tr})
 				expect.That(t, err == nil, "law %q, result %+v: %v", name, result, err)
 			}
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// placer has the signature of Place, so that a law can be held against a broken one.
-type placer func([]config.Rule, placement.Request, placement.Tree) (placement.Result, reasons.Reason)
+// placer has the signature of placeIn, so that a law can be held against a broken one.
+type placer func([]config.Rule, placement.Request, tree) (placement.Result, reasons.Reason)
 
 // laws are what every placement keeps, whatever the rules.
 var laws = map[string]func(placer, problem) error{
@@ -57,8 +57,8 @@ func TestPlaceKeepsItsLaws(t *testing.T) {
 		}),
 		"access":  changed(func(c *problem) { c.tree["root"] = queue{Submit: everybody} }),
 		"running": changed(func(c *problem) { c.req.Running = false }),
-		"either or": func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
-			result, reason := placement.Place(rules, req, tr)
+		"either or": func(rules []config.Rule, req placement.Request, tr tree) (placement.Result, reasons.Reason) {
+			result, reason := placeIn(rules, req, tr)
 			result.Path = placement.DefaultQueue
 			return result, reason
 		},
@@ -74,17 +74,17 @@ func TestPlaceKeepsItsLaws(t *testing.T) {
 			of := func(place placer) func(problem) error {
 				return func(c problem) error { return law(place, c) }
 			}
-			expect.Law(t, problems, of(placement.Place), of(bugs[name]))
+			expect.Law(t, problems, of(placeIn), of(bugs[name]))
 		})
 	}
 }
 
 // changed is a Place that changes a copy of what it is called with.
 func changed(change func(*problem)) placer {
-	return func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
-		c := problem{slices.Clone(rules), req, maps.Clone(tr.(tree))}
+	return func(rules []config.Rule, req placement.Request, tr tree) (placement.Result, reasons.Reason) {
+		c := problem{slices.Clone(rules), req, maps.Clone(tr)}
 		change(&c)
-		return placement.Place(c.rules, c.req, c.tree)
+		return placeIn(c.rules, c.req, c.tree)
 	}
 }
 
@@ -182,14 +182,14 @@ func lawEitherOr(place placer, s problem) error {
 	}
 	for i, step := range result.Trace {
 		decided := reason.None() && i == len(result.Trace)-1
-		if decided != (step.Code == "") || decided != (step.Why == "") {
+		if decided != (step.Refusal.Code == "") || decided != (step.Refusal.Text == "") {
 			return fmt.Errorf("step %d of %d: %+v", i, len(result.Trace), step)
 		}
 		if decided && (step.Queue != result.Path || step.Rule != result.Rule) {
 			return fmt.Errorf("decided by %+v, but the result is %+v", step, result)
 		}
-		if !decided && !reason.None() && !strings.Contains(reason.Text, step.Why) {
-			return fmt.Errorf("reason %q does not tell %q", reason, step.Why)
+		if !decided && !reason.None() && !strings.Contains(reason.Text, step.Refusal.Text) {
+			return fmt.Errorf("reason %q does not tell %q", reason, step.Refusal.Text)
 		}
 	}
 	if len(result.Trace) == 0 {
@@ -206,12 +206,12 @@ func lawFirstRule(place placer, s problem) error {
 	if result.Path == "" || decided >= len(s.rules) {
 		return nil
 	}
-	shorter, _ := placement.Place(s.rules[:decided+1], s.req, s.tree)
+	shorter, _ := placeIn(s.rules[:decided+1], s.req, s.tree)
 	if shorter.Path != result.Path {
 		return fmt.Errorf("%d rules give %s, all rules %s", decided+1, shorter.Path, result.Path)
 	}
 	for i := range decided {
-		alone, _ := placement.Place(s.rules[i:i+1], s.req, s.tree)
+		alone, _ := placeIn(s.rules[i:i+1], s.req, s.tree)
 		if alone.Path != "" && len(alone.Trace) == 1 {
 			return fmt.Errorf("rule %d gives %s, yet %s was chosen", i, alone.Path, result.Path)
 		}
@@ -233,7 +233,7 @@ func lawRecoveryIsLast(place placer, s problem) error {
 		return fmt.Errorf("%d rules, but %d steps", len(s.rules), len(result.Trace))
 	}
 	for i := range s.rules {
-		alone, _ := placement.Place(s.rules[i:i+1], s.req, s.tree)
+		alone, _ := placeIn(s.rules[i:i+1], s.req, s.tree)
 		if alone.Rule != "recovery" {
 			return fmt.Errorf("rule %d gives %s", i, alone.Path)
 		}
@@ -333,14 +333,14 @@ var trees = rapid.Custom(func(t *rapid.T) tree {
 			path += "." + part
 			if _, exists := out[path]; !exists {
 				out[path] = queue{
-					QueueInfo: placement.QueueInfo{Draining: rapid.IntRange(0, 5).Draw(t, "draining") == 0},
-					Submit:    accessLists.Draw(t, "submit"),
+					Draining: rapid.IntRange(0, 5).Draw(t, "draining") == 0,
+					Submit:   accessLists.Draw(t, "submit"),
 				}
 			}
 		}
 	}
 	if rapid.Bool().Draw(t, "recovery") {
-		out[placement.RecoveryQueue] = queue{QueueInfo: placement.QueueInfo{Leaf: true}}
+		out[placement.RecoveryQueue] = queue{Leaf: true}
 	}
 	var parents []string
 	for path := range out {

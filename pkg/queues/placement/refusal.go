@@ -17,7 +17,7 @@ func refusal(trace []Step, first int) reasons.Reason {
 		return reasons.New(reasons.NoPlacementRuleMatched, "no placement rule gave a queue; %s.", sentence(trace))
 	}
 	ordered := append([]Step{trace[first]}, trace[:first]...)
-	return reasons.New(trace[first].Code, "%s.", sentence(append(ordered, trace[first+1:]...)))
+	return reasons.New(trace[first].Refusal.Code, "%s.", sentence(append(ordered, trace[first+1:]...)))
 }
 
 // mostTelling returns the index of the step that is worth correcting, -1 when
@@ -44,7 +44,7 @@ var byCloseness = []reasons.Code{reasons.QueueNotFound, reasons.QueueNotLeaf, re
 func closest(trace []Step, codes []reasons.Code, counts func(Step) bool) int {
 	best, rank := -1, -1
 	for i, s := range trace {
-		if r := slices.Index(codes, s.Code); counts(s) && r > rank {
+		if r := slices.Index(codes, s.Refusal.Code); counts(s) && r > rank {
 			best, rank = i, r
 		}
 	}
@@ -54,7 +54,7 @@ func closest(trace []Step, codes []reasons.Code, counts func(Step) bool) int {
 func sentence(steps []Step) string {
 	parts := make([]string, len(steps))
 	for i, s := range steps {
-		parts[i] = s.Rule + ": " + s.Why
+		parts[i] = s.Rule + ": " + s.Refusal.Text
 		if s.Rule != stepDefault {
 			parts[i] = "rule " + parts[i]
 		}

@@ -16,31 +16,31 @@ func ruleName(rule *config.Rule) string {
 	return string(rule.Kind) + " " + rule.Value
 }
 
-// evaluate returns the full path a rule gives, in lower case. It looks at the
+// evaluate returns the full path a rule gives, in lower case, or why it gives none. It looks at the
 // tree only as far as the rule itself asks for it (create, leaf as parent), not
 // at whether the queue may be used; see checkQueue.
-func (a *attempt) evaluate(rule *config.Rule) (string, verdict) {
-	name, v := a.value(rule)
-	if !v.ok() {
-		return "", v
+func (a *attempt) evaluate(rule *config.Rule) (string, reasons.Reason) {
+	name, why := a.value(rule)
+	if !why.None() {
+		return "", why
 	}
 	if user := a.req.Identity.User; !allows(rule.Filter, user) {
-		return "", skip("the rule's filter keeps out %s", userText(user))
+		return "", reasons.New(reasons.NoPlacementRuleMatched, "the rule's filter keeps out %s", userText(user))
 	}
-	path, v := a.pathOf(rule, strings.ToLower(name))
-	if !v.ok() {
-		return "", v
+	path, why := a.pathOf(rule, strings.ToLower(name))
+	if !why.None() {
+		return "", why
 	}
 	if err := checkPath(path); err != nil {
-		return "", stop(reasons.InvalidQueueName, "queue name %s is not valid: %v", quote(path), err)
+		return "", reasons.New(reasons.InvalidQueueName, "queue name %s is not valid: %v", quote(path), err)
 	}
 	if path == RecoveryQueue || strings.HasPrefix(path, RecoveryQueue+".") {
-		return path, stop(reasons.PlacementRuleFailed, "queue %s is reserved for running pods that no rule can place", RecoveryQueue)
+		return path, reasons.New(reasons.PlacementRuleFailed, "queue %s is reserved for running pods that no rule can place", RecoveryQueue)
 	}
-	if _, exists := a.tree.Queue(path); !exists && !rule.Create {
-		return path, pass(reasons.QueueNotFound, "queue %s does not exist and the rule may not create it%s", shown(path), dotHint(rule, name))
+	if _, exists := a.tree.Find(path); !exists && !rule.Create {
+		return path, reasons.New(reasons.QueueNotFound, "queue %s does not exist and the rule may not create it%s", shown(path), dotHint(rule, name))
 	}
-	return path, verdict{}
+	return path, reasons.Reason{}
 }
 
 // dotHint helps users that take "team.etl" for a path.
@@ -51,8 +51,8 @@ func dotHint(rule *config.Rule, name string) string {
 	return ` (a name with dots is a path only if it starts with "root.")`
 }
 
-// value returns what the rule takes for a name: never empty where the verdict consents.
-func (a *attempt) value(rule *config.Rule) (string, verdict) {
+// value returns what the rule takes for a name: never empty without a reason.
+func (a *attempt) value(rule *config.Rule) (string, reasons.Reason) {
 	var name, missing string
 	switch rule.Kind {
 	case config.RuleProvided:
@@ -64,36 +64,37 @@ func (a *attempt) value(rule *config.Rule) (string, verdict) {
 	case config.RuleFixed:
 		name, missing = rule.Value, "the rule has no value"
 	default:
-		return "", stop(reasons.PlacementRuleFailed, "rule %s is not known", quote(string(rule.Kind)))
+		return "", reasons.New(reasons.PlacementRuleFailed, "rule %s is not known", quote(string(rule.Kind)))
 	}
 	if name == "" {
-		return "", skip("%s", missing)
+		return "", reasons.New(reasons.NoPlacementRuleMatched, "%s", missing)
 	}
-	return name, verdict{}
+	return name, reasons.Reason{}
 }
 
 // pathOf completes a name in lower case to a full path. A name that is a full
 // path already leaves the parent rule aside; a user name never is one.
-func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
+func (a *attempt) pathOf(rule *config.Rule, name string) (string, reasons.Reason) {
 	fixed := rule.Kind == config.RuleFixed
 	if rule.Kind != config.RuleUser && config.Qualified(name) || fixed && name == config.RootName {
-		return name, verdict{}
+		return name, reasons.Reason{}
 	}
 	if !fixed {
 		name = config.EscapeDots(name)
 	}
 	if rule.Parent == nil {
-		return config.RootName + "." + name, verdict{}
+		return config.RootName + "." + name, reasons.Reason{}
 	}
-	parent, v := a.evaluate(rule.Parent)
-	if !v.ok() {
-		return "", v.below(ruleName(rule.Parent))
+	parent, why := a.evaluate(rule.Parent)
+	if !why.None() {
+		why.Text = "parent rule " + ruleName(rule.Parent) + ": " + why.Text
+		return "", why
 	}
-	if info, exists := a.tree.Queue(parent); exists && info.Leaf {
-		return "", stop(reasons.PlacementRuleFailed, "parent rule %s gives %s, a leaf queue, which cannot have children",
+	if q, exists := a.tree.Find(parent); exists && q.Leaf {
+		return "", reasons.New(reasons.PlacementRuleFailed, "parent rule %s gives %s, a leaf queue, which cannot have children",
 			ruleName(rule.Parent), shown(parent))
 	}
-	return parent + "." + name, verdict{}
+	return parent + "." + name, reasons.Reason{}
 }
 
 // annotationOf has the annotations that tag rules read, by tag. Tag "namespace" is the name of

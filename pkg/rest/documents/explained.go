@@ -191,7 +191,7 @@ func queueFound(x *store.Explanation) *ExplainedQueue {
 func stepsOf(trace []placement.Step) []PlacingRule {
 	var out []PlacingRule
 	for _, step := range trace {
-		out = append(out, PlacingRule{Rule: step.Rule, Queue: step.Queue, Code: string(step.Code), Message: step.Why})
+		out = append(out, PlacingRule{Rule: step.Rule, Queue: step.Queue, Code: string(step.Refusal.Code), Message: step.Refusal.Text})
 	}
 	return out
 }

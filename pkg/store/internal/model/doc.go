@@ -26,7 +26,7 @@
 //	pod_changes.go  changes of a known pod
 //	books.go        what pods are charged, and the queues of the orders
 //	node.go         pods on nodes, nodes that changed for plans, and nodes and pods as plans see them
-//	placement.go    pods and queues as package placement sees them
+//	placement.go    pods as package placement sees them
 //	history.go      what happened; record.go records for readers
 //	outbox.go       work for callers of the store
 package model

@@ -2,7 +2,6 @@ package model
 
 import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -20,7 +19,7 @@ func (x *Model) Identify(p *objects.Pod) (placement.Identity, reasons.Reason) {
 func (x *Model) Rules(p *Pod, id placement.Identity) (placement.Result, reasons.Reason) {
 	return placement.Place(x.Cache.Spec.Rules, placement.Request{
 		Identity: id, Namespace: x.Cache.Namespaces.Of(p.Namespace), Running: p.Node != "",
-	}, Tree{x.Cache.Tree()})
+	}, x.Cache.Tree())
 }
 
 // AppName is the name of the application of a pod. The pods of a namespace without an ID of
@@ -31,22 +30,4 @@ func AppName(p *Pod, id placement.Identity) cache.AppName {
 		name.Queue = id.Queue
 	}
 	return name
-}
-
-// Tree adapts the draft to package placement.
-type Tree struct{ *queues.Draft }
-
-// Queue returns what placement needs to know about a queue.
-func (t Tree) Queue(path string) (placement.QueueInfo, bool) {
-	q, ok := t.Find(path)
-	if !ok {
-		return placement.QueueInfo{}, false
-	}
-	return placement.QueueInfo{Leaf: q.Leaf, Draining: q.State == queues.Draining}, true
-}
-
-// MaySubmit tells whether the user may submit to an existing queue.
-func (t Tree) MaySubmit(path, user string, groups []string) bool {
-	q, ok := t.Find(path)
-	return ok && queues.MaySubmit(t.Draft, q.ID, user, groups)
 }
