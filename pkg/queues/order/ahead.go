@@ -10,7 +10,8 @@ import (
 )
 
 // Levels are the levels of an ask's path up to which it is below a guarantee, see
-// queueKey: bit i is the part of the path from the leaf to the queue i levels above it.
+// queueKey: bit i is the part of the path from the leaf to the queue i levels above it. A
+// part of more than 64 levels counts as not below a guarantee.
 type Levels uint64
 
 // AllLevels are the levels of an ask that is below a guarantee on every part of its path:

@@ -39,12 +39,23 @@ func TestLongNamesInAnnotations(t *testing.T) {
 	id, why := Identify(Pod{Annotations: map[string]string{KeyApplicationID: long, KeyQueue: "root." + long}}, false)
 	expect.That(t, why.None(), "a long application ID is refused: %v", why)
 	expect.Same(t, "application ID", long[:253]+"...", id.Application)
-	expect.That(t, len(id.Queue) < 5000, "the queue has %d bytes", len(id.Queue))
+	expect.That(t, len(id.Queue) < 7000, "the queue has %d bytes", len(id.Queue))
 	_, why = Place([]config.Rule{{Kind: config.RuleProvided, Create: true}}, Request{Identity: id}, queues.NewDraft(queues.Settings{Name: config.RootName, Path: config.RootName}))
 	expect.That(t, why.Code == reasons.InvalidQueueName, "a queue with a long name: %v", why)
 	deepest := config.RootName + strings.Repeat("."+long[:64], maxDepth-1)
 	id, _ = Identify(Pod{Annotations: map[string]string{KeyQueue: deepest}}, false)
 	expect.Same(t, "the longest path that may be right", deepest, id.Queue)
+}
+
+// TestTheDeepestQueueTakesPods: pods could not name a queue of queues.yaml below its 63rd level.
+func TestTheDeepestQueueTakesPods(t *testing.T) {
+	document := "partitions: [{queues: [{name: root, submitacl: '*', queues: " +
+		strings.Repeat("[{name: a, queues: ", config.MaxDepth-1) + "[{name: a}]" + strings.Repeat("}]", config.MaxDepth-1) + "}]}]"
+	tree := queues.NewDraftFrom(expect.Get(config.Parse([]byte(document)))(t))
+	deepest := config.RootName + strings.Repeat(".a", config.MaxDepth)
+	id, _ := Identify(Pod{Annotations: map[string]string{KeyQueue: deepest}}, false)
+	result, why := Place([]config.Rule{{Kind: config.RuleProvided}}, Request{Identity: id}, tree)
+	expect.That(t, result.Path == deepest, "%q: %v", result.Path, why)
 }
 
 // TestReasonsNameTheBounds: what to do about a refusal says how long a name may be, and how

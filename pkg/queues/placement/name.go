@@ -7,9 +7,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// maxDepth bounds the levels of a path. Labels cannot be that long; annotations
-// can, and each level of a created queue costs memory.
-const maxDepth = 64
+// maxDepth bounds the levels of a path: root, those that queues.yaml may have, and one that a
+// rule makes. Labels cannot be that long; annotations can.
+const maxDepth = 1 + config.MaxDepth + 1
 
 // maxPath bounds the queue that a pod names, in bytes: no valid path is longer. It may be part of the
 // name of an application, also where no rule reads it.

@@ -293,7 +293,7 @@ func FuzzIdentify(f *testing.F) {
 		}[where/3%4]
 		queue.in[queue.key], application.in[application.key] = queueName, app
 		id, reason := placement.Identify(pod, unique)
-		sameQueue := id.Queue == queueName || len(queueName) > 4160 && len(id.Queue) <= 4163
+		sameQueue := id.Queue == queueName || len(queueName) > 6630 && len(id.Queue) <= 6633
 		expect.That(t, id.Application != "" && id.User.Name != "" && sameQueue, "incomplete identity %+v", id)
 		expect.That(t, app != "" || len(id.Application) <= 63, "%q is too long", id.Application)
 		refused, hard := reason.Code == reasons.HardGangUnsupported, id.Gang == placement.GangHard
