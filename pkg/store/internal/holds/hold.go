@@ -67,7 +67,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 		h.LatestFrom = h.LatestFrom.Add(x.m.Preemption.NodeBoundParams.StartDelay)
 	}
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.GroupInHolds()
-	h.Awaited = append(x.Awaited(&h), x.AwaitedOfQueues(p)...)
+	h.Awaited = x.Awaited(p, &h)
 	x.noteOwn(p, &h, began)
 	before := x.m.Preemption.Ledger.RequestOnly(h.Node)
 	if err := x.m.Preemption.Ledger.Place(h); err != nil {
@@ -93,7 +93,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 // markVictim makes a pod a victim of an asker, or of none if asker is empty. A pod without a
 // node is gone already.
 func (x *Holds) markVictim(v *model.Pod, asker types.UID) {
-	if v != nil && v.On() != nil {
+	if v != nil && v.On() != nil && v.ChosenBy != asker {
 		x.m.SetChosenBy(v, asker)
 		x.m.TouchPod(v)
 	}
@@ -210,18 +210,23 @@ func (x *Holds) Supersede(n *cache.Node, now time.Time) {
 	}
 }
 
-// Rechoose replaces the victims of a hold. Pods that are no longer victims and were not
-// deleted stay.
+// Rechoose puts a new decision about the hold of an asker into force, whether its victims are others
+// or not. Pods that are no longer victims and were not deleted stay.
 func (x *Holds) Rechoose(p *model.Pod, h reservations.Hold, now time.Time) {
 	old, _ := x.m.Preemption.Ledger.Of(p.UID)
+	before := x.m.Preemption.Ledger.RequestOnly(old.Node)
 	stay := x.spare(&old, h.Chosen)
 	for _, uid := range h.Chosen {
 		x.markVictim(x.m.Pods[uid], p.UID)
 	}
 	h.Node = old.Node
-	h.Awaited = x.Awaited(&h)
-	x.UpdateHold(p, h, now)
-	x.m.Touch(x.m.Cache.Nodes.Get(h.Node))
+	h.Awaited = x.Awaited(p, &h)
+	if slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return !slices.Contains(old.Awaited, uid) }) {
+		before = nil // more room will be free beside it
+	}
+	x.noteOwn(p, &h, now)
+	x.m.Preemption.Ledger.Choose(p.UID, h, now)
+	x.wakeIfLessIsKept(h.Node, before, p.UID, now)
 	for _, v := range stay {
 		x.Stays(v, now)
 	}

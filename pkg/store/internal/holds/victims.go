@@ -16,10 +16,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-// Awaited returns the pods that an asker waits for: its victims, and the pods that
-// leave its node anyway.
-func (x *Holds) Awaited(h *reservations.Hold) []types.UID {
-	var out []types.UID
+// Awaited returns the pods that an asker with a hold waits for, some of them twice: its victims, the
+// pods that leave its node anyway, and those that leave its full queues.
+func (x *Holds) Awaited(p *model.Pod, h *reservations.Hold) []types.UID {
+	out := x.AwaitedOfQueues(p)
 	if n := x.m.Cache.Nodes.Get(h.Node); n != nil {
 		for _, p := range x.m.PodsOn(n) {
 			if x.m.CountsAsLeaving(p) {

@@ -65,18 +65,6 @@ func (x *Holds) retryOthers(node string) {
 	}
 }
 
-// UpdateHold stores a new decision about the hold of an asker.
-func (x *Holds) UpdateHold(p *model.Pod, h reservations.Hold, now time.Time) {
-	held, _ := x.m.Preemption.Ledger.Of(p.UID)
-	before := x.m.Preemption.Ledger.RequestOnly(held.Node)
-	if slices.ContainsFunc(h.Awaited, func(uid types.UID) bool { return !slices.Contains(held.Awaited, uid) }) {
-		before = nil // more room will be free beside it
-	}
-	x.noteOwn(p, &h, now)
-	x.m.Preemption.Ledger.Choose(p.UID, h, now)
-	x.wakeIfLessIsKept(held.Node, before, p.UID, now)
-}
-
 // wakeIfLessIsKept has others than an asker tried again when a hold of the node begins to keep only
 // its request. Only that change counts: if each decision had them tried again, two askers of one node
 // would wake each other without end.

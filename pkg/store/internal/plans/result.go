@@ -127,11 +127,10 @@ func (x *Plans) RejectPlan(uid types.UID, d *planner.Decision, now time.Time) re
 // for without such a change.
 func (x *Plans) roomAwaited(p *model.Pod, node string) (why reasons.Reason, watched []preemption.Watched, retry time.Duration) {
 	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, x.m.Preemption.RetryInterval
-	leaving := x.holds.AwaitedOfQueues(p)
-	if len(leaving) > 0 {
+	if len(x.holds.AwaitedOfQueues(p)) > 0 {
 		watched = append(watched, watchedPath(x.m.Cache.Tree(), p)...)
 	}
-	leaving = append(leaving, x.holds.Awaited(&reservations.Hold{Node: node})...)
+	leaving := x.holds.Awaited(p, &reservations.Hold{Node: node})
 	var until []string
 	for _, h := range x.m.Preemption.Ledger.On(node) {
 		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))

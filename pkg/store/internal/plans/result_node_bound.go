@@ -102,8 +102,6 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 		if err := x.beginNodeHold(p, d, next.Hold, now); err != nil {
 			return false, reasons.New(reasons.HoldGivenUp, "%v", err)
 		}
-	case len(next.Chosen) > 0:
-		x.addVictims(p, d, &old, next.Hold, now)
 	default:
 		x.keepNodeHold(p, d, &old, next.Hold, now)
 	}
@@ -179,9 +177,19 @@ func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservation
 	return nil
 }
 
-// addVictims adds victims to the hold of an asker. Earlier ones that leave or are gone
-// for it stay in it.
-func (x *Plans) addVictims(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
+// deleteVictims has the victims of the hold deleted.
+func (x *Plans) deleteVictims(p *model.Pod, d *daemonset.Decision, now time.Time) {
+	p.Asker.NodeBoundDecision, p.Asker.Missed = d, 0
+	x.queueWrite(p, output.WorkDeleteVictims, d, now)
+}
+
+// keepNodeHold keeps the hold of an asker and adds victims to it, if the decision has any. Earlier
+// victims that leave or are gone for it stay in it, and so does the decision that has victims.
+func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
+	more := len(h.Chosen) > 0
+	if !more {
+		h.Decision = old.Decision
+	}
 	for _, uid := range old.Chosen {
 		if v := x.m.Pods[uid]; v == nil || v.On() == nil || v.ChosenBy == p.UID {
 			h.Chosen = append(h.Chosen, uid)
@@ -190,21 +198,10 @@ func (x *Plans) addVictims(p *model.Pod, d *daemonset.Decision, old *reservation
 	h.Committed = old.Committed
 	x.states.EndCycle(p)
 	x.holds.Rechoose(p, h, now)
-	x.deleteVictims(p, d, now)
-}
-
-// deleteVictims has the victims of the hold deleted.
-func (x *Plans) deleteVictims(p *model.Pod, d *daemonset.Decision, now time.Time) {
-	p.Asker.NodeBoundDecision, p.Asker.Missed = d, 0
-	x.queueWrite(p, output.WorkDeleteVictims, d, now)
-}
-
-// keepNodeHold keeps the hold of an asker with the victims and the decision that it has.
-func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservations.Hold, h reservations.Hold, now time.Time) {
-	x.states.EndCycle(p)
-	h.Chosen, h.Decision, h.Committed, h.Awaited = old.Chosen, old.Decision, old.Committed, x.holds.Awaited(old)
-	x.holds.UpdateHold(p, h, now)
-	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)) {
+	switch {
+	case more:
+		x.deleteVictims(p, d, now)
+	case d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)):
 		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
 	}
 }
