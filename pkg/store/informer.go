@@ -54,12 +54,12 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 
 // UpsertBudget sets a PodDisruptionBudget.
 func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
-	s.change(now, func() { s.life.UpsertBudget(b) })
+	s.change(now, func() { s.model.Cache.Protection.UpsertBudget(b) })
 }
 
 // DeleteBudget handles the deletion of a PodDisruptionBudget, known or not.
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
-	s.change(now, func() { s.life.DeleteBudget(namespace, name) })
+	s.change(now, func() { s.model.Cache.Protection.DeleteBudget(namespace, name) })
 }
 
 // SetPodGroup sets how many pods of a PodGroup start together; 0 for one that is gone. Its

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -226,4 +227,13 @@ func TestPlansSweepTheNodes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBudgetsTouchNoNode: a drain changes a budget with each pod, and no plan is possible because of one.
+func TestBudgetsTouchNoNode(t *testing.T) {
+	s := impossibleStore(t, 2)
+	before := s.Model().Cache.Nodes.Generation()
+	s.UpsertBudget(objects.Budget{Namespace: "ns", Name: "b", Matches: func(map[string]string) bool { return true }}, epoch)
+	s.DeleteBudget("ns", "b", epoch)
+	expect.Same(t, "generation of the nodes", before, s.Model().Cache.Nodes.Generation())
 }

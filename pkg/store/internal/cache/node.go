@@ -62,6 +62,11 @@ func (n *Node) RefilteredSince(generation uint64) bool { return n.refiltered > g
 // Pods yields the pods on the node in no particular order.
 func (n *Node) Pods() iter.Seq[*Pod] { return slices.Values(n.pods) }
 
+// HasPodOf tells whether a pod of one of these namespaces is on the node.
+func (n *Node) HasPodOf(namespaces map[string]bool) bool {
+	return slices.ContainsFunc(n.pods, func(p *Pod) bool { return namespaces[p.Namespace] })
+}
+
 // Len is how many pods are on the node.
 func (n *Node) Len() int { return len(n.pods) }
 

@@ -21,11 +21,13 @@ type Protection struct {
 	// is two numbers: what it allows of ready pods at 2i, and of running pods that are
 	// not ready at 2i+1.
 	at []*budget
+	// changed are the namespaces with a budget that may cover other pods than at the last TakeChanged.
+	changed map[string]bool
 }
 
 // NewProtection returns a Protection without classes and budgets.
 func NewProtection() Protection {
-	return Protection{optedOut: map[string]bool{}, of: map[string][]*budget{}}
+	return Protection{optedOut: map[string]bool{}, of: map[string][]*budget{}, changed: map[string]bool{}}
 }
 
 // SetClass sets whether the pods of a PriorityClass are opted out. It tells whether this
@@ -83,9 +85,8 @@ func (g Guarded) healthy() bool {
 // boundless is more than the number of pods.
 const boundless = int64(1) << 40
 
-// UpsertBudget sets a PodDisruptionBudget. It tells whether the budget may cover other
-// pods than before.
-func (d *Protection) UpsertBudget(next objects.Budget) bool {
+// UpsertBudget sets a PodDisruptionBudget.
+func (d *Protection) UpsertBudget(next objects.Budget) {
 	b := d.budget(next.Namespace, next.Name)
 	if b == nil {
 		b = &budget{index: slices.Index(d.at, nil)}
@@ -98,8 +99,15 @@ func (d *Protection) UpsertBudget(next objects.Budget) bool {
 	same := b.Generation == next.Generation && b.Generation > 0 && maps.Equal(b.DisruptedPods, next.DisruptedPods)
 	if b.Budget = next; !same {
 		b.healthy, b.chosen, b.uncounted = 0, 0, true
+		d.changed[b.Namespace] = true
 	}
-	return !same
+}
+
+// TakeChanged returns the namespaces with budgets that may cover other pods than at the last call.
+func (d *Protection) TakeChanged() map[string]bool {
+	taken := d.changed
+	d.changed = map[string]bool{}
+	return taken
 }
 
 // budget returns a budget; nil if it is not known.
@@ -112,18 +120,18 @@ func (d *Protection) budget(namespace, name string) *budget {
 	return nil
 }
 
-// DeleteBudget removes a PodDisruptionBudget. It tells whether the budget was known.
-func (d *Protection) DeleteBudget(namespace, name string) bool {
+// DeleteBudget removes a PodDisruptionBudget, if it is known.
+func (d *Protection) DeleteBudget(namespace, name string) {
 	b := d.budget(namespace, name)
 	if b == nil {
-		return false
+		return
 	}
+	d.changed[namespace] = true
 	d.at[b.index] = nil
 	d.of[namespace] = slices.DeleteFunc(d.of[namespace], func(o *budget) bool { return o == b })
 	if len(d.of[namespace]) == 0 {
 		delete(d.of, namespace)
 	}
-	return true
 }
 
 // PodChanged updates the sums of budgets after a change. The zero Guarded is a pod that is not there.

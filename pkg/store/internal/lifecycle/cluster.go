@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
@@ -68,20 +67,6 @@ func (x *Lifecycle) SetNodeSchedulable(name string, schedulable bool, now time.T
 	x.m.History.ChangedNode(n)
 	if !schedulable {
 		x.holds.EndNode(name, reservations.NodeUnschedulable, now)
-	}
-}
-
-// UpsertBudget sets a PodDisruptionBudget; plans see the pods of its namespace again.
-func (x *Lifecycle) UpsertBudget(b objects.Budget) {
-	if x.m.Cache.Protection.UpsertBudget(b) {
-		x.m.TouchNamespace(b.Namespace)
-	}
-}
-
-// DeleteBudget removes a PodDisruptionBudget.
-func (x *Lifecycle) DeleteBudget(namespace, name string) {
-	if x.m.Cache.Protection.DeleteBudget(namespace, name) {
-		x.m.TouchNamespace(namespace)
 	}
 }
 

@@ -54,18 +54,6 @@ func (x *Model) TouchAll() {
 	x.RouteNodes()
 }
 
-// TouchNamespace notes that the nodes with pods of a namespace changed for plans.
-func (x *Model) TouchNamespace(namespace string) {
-	for n := range x.Cache.Nodes.All() {
-		for p := range n.Pods() {
-			if p.Namespace == namespace {
-				x.Touch(n)
-				break
-			}
-		}
-	}
-}
-
 // PlaceOn puts a pod with its usage on a node, or takes it off its node if name is
 // empty. It may be called again.
 func (x *Model) PlaceOn(p *Pod, name string, uses resources.Vector) {
@@ -158,8 +146,17 @@ func (x *Model) PlanningSnapshot() *planner.Snapshot {
 // UpdateSnapshot makes the nodes of the planning snapshot again that changed.
 func (x *Model) UpdateSnapshot() { x.UpdateSome(math.MaxInt) }
 
-// UpdateSome is UpdateSnapshot for some of the nodes. It tells whether others are left.
+// UpdateSome is UpdateSnapshot for some of the nodes. It tells whether others are left. Budgets decide
+// which plan is best and not whether there is one, so their changes are looked up here: no plan is made
+// because of one.
 func (x *Model) UpdateSome(most int) (left bool) {
+	if namespaces := x.Cache.Protection.TakeChanged(); len(namespaces) > 0 {
+		for n := range x.Cache.Nodes.All() {
+			if n.HasPodOf(namespaces) {
+				x.Preemption.Snapshot.MarkStale(n.Name())
+			}
+		}
+	}
 	return x.Preemption.Snapshot.Update(most, func(name string) *planner.Node {
 		if n := x.Cache.Nodes.Get(name); n != nil && n.Known() {
 			return x.ViewOf(n, "")
