@@ -173,8 +173,8 @@ func (s *core) review(p *model.Pod, now time.Time) (tell bool, out output.Report
 		return true, warning
 	}
 	code := s.states.Last(p).Code
-	if p.BeyondQuota().None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated {
-		code = "" // the scheduler itself reports these
+	if p.BeyondQuota().None() && (p.State == state.Unschedulable || p.HeldByClass()) || code == reasons.SchedulingGated || p.Node != "" {
+		code = "" // the scheduler itself reports these, or it runs, which before Start its state does not say
 	}
 	if !s.model.History.Reports.ShouldReport(p.Report, now, history.Waiting{Code: code, Cause: s.states.CauseOf(p), Placed: p.State.HasNode()}) {
 		return false, output.Report{}

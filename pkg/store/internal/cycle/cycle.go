@@ -53,8 +53,7 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 		}
 		return reasons.Reason{}, false
 	case p.State == state.Admitted:
-		x.states.SetState(p, state.Scheduling)
-		p.NodesGeneration = x.m.Cache.Nodes.Generation()
+		x.begin(p)
 		return reasons.Reason{}, false
 	case !x.m.Started:
 		return reasons.Brief(reasons.Starting), false
@@ -75,6 +74,12 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 		return reasons.Reason{}, true // it has passed every gate
 	}
 	return reasons.Brief(x.states.Last(p).Code), true
+}
+
+// begin begins a cycle of an admitted pod.
+func (x *Cycle) begin(p *model.Pod) {
+	x.states.SetState(p, state.Scheduling)
+	p.NodesGeneration = x.m.Cache.Nodes.Generation()
 }
 
 // CheckQuota is the verdict at the beginning of a cycle. It does not check
@@ -161,15 +166,19 @@ func (x *Cycle) NoNode(uid types.UID, class string, why reasons.Reason, now time
 
 // Defer makes a pod back off because another plugin refused to try it. With SchedulingGated, that
 // plugin keeps the pod out of the scheduler's queue: the pod was not tried (D0), and may have come
-// back before this call (Gate). A foreign pod counts as tried, because nothing tells the store when
-// that plugin releases it.
+// back before this call (Gate), or have passed no gate at all. A foreign pod counts as tried, because
+// nothing tells the store when that plugin releases it.
 func (x *Cycle) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	p, gated := x.m.Pods[uid], why.Code == reasons.SchedulingGated
 	if !gated || p != nil && p.Foreign {
 		x.m.Freed(x.m.Preemption.NodeBound.Tried(uid, now))
 	}
-	if gated && p != nil && !p.State.HasSlot() {
+	switch {
+	case !gated || p == nil:
+	case !p.State.HasSlot():
 		return
+	case p.State == state.Admitted:
+		x.begin(p) // it ends at once
 	}
 	if p = x.ends(uid, now); p == nil {
 		return
