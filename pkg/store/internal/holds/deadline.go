@@ -43,7 +43,7 @@ func (x *Holds) dueFrom() reservations.From {
 			return time.Time{}, false
 		case p.RequiredNode != "":
 			h, _ := x.m.Preemption.Ledger.Of(asker)
-			if delayed := h.Since.Add(x.m.Preemption.NodeBoundParams.StartDelay); len(h.Chosen) == 0 {
+			if delayed := p.Asker.HeldFrom.Add(x.m.Preemption.NodeBoundParams.StartDelay); len(h.Chosen) == 0 {
 				// Before that, no victim may be chosen.
 				if h.LatestFrom.Before(delayed) {
 					delayed = h.LatestFrom

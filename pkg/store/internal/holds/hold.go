@@ -79,7 +79,7 @@ func (x *Holds) PlaceHold(p *model.Pod, h reservations.Hold, now time.Time) erro
 		x.markVictim(x.m.Pods[uid], p.UID)
 	}
 	x.states.Disarm(p)
-	p.Asker.Missed, p.Asker.ArrivalsAtHold = 0, x.m.Cache.Nodes.Arrivals()
+	p.Asker.Missed, p.Asker.HeldFrom, p.Asker.ArrivalsAtHold = 0, began, x.m.Cache.Nodes.Arrivals()
 	x.states.SetHoldsNode(p, true)
 	x.states.EndCycle(p)
 	x.m.Pending.Classes.Leave(&p.EquivalenceClass, p.State)

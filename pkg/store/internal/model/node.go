@@ -91,13 +91,12 @@ func (x *Model) Free(n *cache.Node, asker types.UID) resources.Vector {
 // victims. A plan for p counts them as placed (docs/laws.md, holds). They are pods of p's queue, of no
 // lower priority and not of its PodGroup; if p holds a node, those that waited before its hold began.
 func (x *Model) WaitingBefore(p *Pod) map[string]resources.Vector {
-	h, holds := x.Preemption.Ledger.Of(p.UID)
 	before := map[string]resources.Vector{}
 	for uid, waiting := range x.Preemption.Waiting {
 		w, node := x.Pods[uid], waiting.Node
 		switch {
 		case uid == p.UID, w.App.Leaf != p.App.Leaf, w.Priority < p.Priority, w.PodGroup != nil && w.PodGroup == p.PodGroup:
-		case holds && waiting.Since.After(h.Since): // its plan counted the holder as placed
+		case p.Asker.HoldsNode() && waiting.Since.After(p.Asker.HeldFrom): // its plan counted the holder as placed
 		default:
 			before[node] = before[node].Add(w.Request)
 		}

@@ -86,7 +86,7 @@ func (x *Plans) judgeAgain(p *model.Pod, h *reservations.Hold, left []*model.Pod
 		return errors.New(never.Text)
 	}
 	// This is judged with the plan in force: other members of the group need room beside it.
-	if err := x.groupStarts(p, h.Since, len(left) < len(h.Chosen), now); err != nil {
+	if err := x.groupStarts(p, len(left) < len(h.Chosen), now); err != nil {
 		return err
 	}
 	defer x.withoutPlan(p, h, left)()
@@ -143,11 +143,11 @@ var (
 // since the hold began and no node has room now. Once a victim of the plan is gone (begun), only
 // too few pods is an error, and only if this process has seen the PodGroup, which may come late
 // after a start. Otherwise the victim would be gone in vain.
-func (x *Plans) groupStarts(p *model.Pod, since time.Time, begun bool, now time.Time) error {
+func (x *Plans) groupStarts(p *model.Pod, begun bool, now time.Time) error {
 	if !p.GroupIncomplete() || begun && p.PodGroup.Min() == 0 {
 		return nil
 	}
-	noRoom := func(m *model.Pod) bool { return m.Asker.FindsNoRoom(since, now) && !m.State.HasSlot() }
+	noRoom := func(m *model.Pod) bool { return m.Asker.FindsNoRoom(p.Asker.HeldFrom, now) && !m.State.HasSlot() }
 	missing, enough := model.MissingMembers(p.PodGroup, p, func(m *model.Pod) bool { return !noRoom(m) })
 	switch name := p.PodGroup.Name(); {
 	case p.PodGroup.Min() == 0:

@@ -105,8 +105,8 @@ func (x *Plans) nodeBoundInput(p *model.Pod, now time.Time) *output.NodeBoundPla
 	t := &x.m.Preemption.Snapshot.Types
 	node, before := x.RequiredView(t, n, p, now)
 	ask := &daemonset.Ask{Ask: model.AskOf(t, p), OverMax: OverMaxPath(x.m.Cache.Tree(), p)}
-	if h, ok := x.m.Preemption.Ledger.Of(p.UID); ok {
-		ask.Held = max(now.Sub(h.Since), 0)
+	if p.Asker.HoldsNode() {
+		ask.Held = max(now.Sub(p.Asker.HeldFrom), 0)
 	}
 	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))
 	node.Types = t.Names() // amounts may have added types

@@ -63,8 +63,9 @@ type Plan struct {
 	// ToldAt is when users were last told what such a pod waits for; DecidedAt is when
 	// the last decision was made.
 	ToldAt, DecidedAt time.Time
-	Missed            int    // cycles that failed although the hold was clear
-	ArrivalsAtHold    uint64 // Nodes.Arrivals of package cache when its hold began
+	Missed            int       // cycles that failed although the hold was clear
+	HeldFrom          time.Time // when its hold began, or was read from a claim that says a later time
+	ArrivalsAtHold    uint64    // Nodes.Arrivals of package cache when its hold began
 	// LastHoldSince is when the latest ended hold had begun. Claims with that or an earlier
 	// time are echoes of ended holds.
 	LastHoldSince time.Time
