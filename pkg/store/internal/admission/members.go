@@ -18,7 +18,7 @@ func (x *States) SetPodGroup(name pending.PodGroupName, minMember int) {
 		x.m.Pending.Demand.Changed()
 	}
 	x.m.Pending.PodGroups.SetMin(g, minMember)
-	x.groupChanged(g, true)
+	x.groupChanged(g)
 }
 
 // JoinGroup updates the group that a pod names.
@@ -42,40 +42,33 @@ func (x *States) LeaveGroup(p *model.Pod) {
 	if g == nil {
 		return
 	}
-	complete := g.Complete()
 	x.m.Pending.PodGroups.Leave(g, p.UID)
 	p.PodGroup = nil
 	x.m.Pending.Demand.Changed()
-	x.groupChanged(g, p.Asker.HoldsNode() || complete != g.Complete())
+	x.groupChanged(g)
 }
 
 // SetHoldsNode sets whether a pod holds a node.
 func (x *States) SetHoldsNode(p *model.Pod, holds bool) {
 	p.Asker.SetHoldsNode(holds)
-	if x.updateMember(p); p.PodGroup != nil {
-		x.m.Preemption.Ledger.TimesChange()
-	}
+	x.updateMember(p)
 }
 
 // updateMember updates a pod in its group after a change of its state, or of whether it
 // holds a node.
 func (x *States) updateMember(p *model.Pod) {
 	if g := p.PodGroup; g != nil {
-		complete := g.Complete()
 		x.m.Pending.PodGroups.Set(g, p.UID, p, p.State, p.Asker.HoldsNode())
-		x.groupChanged(g, p.Asker.HoldsNode() || complete != g.Complete())
+		x.groupChanged(g)
 	}
 }
 
-// groupChanged does what follows from a change of a group or member. timesChange tells whether
-// the time-outs of holds change.
-func (x *States) groupChanged(g *model.PodGroup, timesChange bool) {
+// groupChanged does what follows from a change of a group or member.
+func (x *States) groupChanged(g *model.PodGroup) {
 	g.Data.Shares = nil
+	x.m.Preemption.Ledger.TimesChange()
 	if g.Complete() {
 		x.planAnew(g)
-	}
-	if timesChange {
-		x.m.Preemption.Ledger.TimesChange()
 	}
 }
 
