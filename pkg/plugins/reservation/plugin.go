@@ -208,5 +208,6 @@ func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, n
 	return pl.checkNow(pod, node), 0
 }
 
-// PostBind does nothing: the informer confirms the bind.
+// PostBind does nothing: the informer confirms the bind. Configurations list the plugin here, and the
+// framework refuses one that lists a plugin at a point that it does not extend.
 func (*Plugin) PostBind(context.Context, fwk.CycleState, *corev1.Pod, string) {}
