@@ -2,7 +2,6 @@ package model
 
 import (
 	"iter"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,17 +10,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
-// ApplyEvent takes over an event of a known pod. The pod is marked as changed for plans if
-// budgets count it differently.
+// ApplyEvent takes over an event of a known pod. Budgets may count a pod with another health differently,
+// so the next plan sees its node again.
 func (x *Model) ApplyEvent(p *Pod, event *objects.Pod) {
-	health, before := p.Health, []int(nil)
-	if health != event.Health {
-		before = x.Cache.Protection.Budgets(p.Guarded())
+	if p.Health != event.Health && p.On() != nil {
+		x.Preemption.Snapshot.MarkStale(p.On().Name())
 	}
 	x.ChangeGuarded(p, func() { p.SetEvent(event) })
-	if health != event.Health && !slices.Equal(before, x.Cache.Protection.Budgets(p.Guarded())) {
-		x.TouchPod(p)
-	}
 }
 
 // ChangeGuarded runs a change of a known pod and updates the sums of budgets.
