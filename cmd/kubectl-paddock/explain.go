@@ -95,7 +95,7 @@ func printExplanation(w io.Writer, x *documents.Explanation) {
 	explainQueue(line, x.Queue)
 	if len(x.Quota) > 0 {
 		fmt.Fprintln(&b)
-		quotaTable(x.Quota, x.Request).write(&b)
+		quotaTable(x.Quota, x.Request, x.Hold != nil).write(&b)
 		for _, q := range x.Quota {
 			if q.Refuses != nil {
 				line("Refused: %s", q.Refuses.Message)
@@ -146,13 +146,15 @@ func explainQueue(line func(string, ...any), q *documents.ExplainedQueue) {
 	}
 }
 
-func quotaTable(path []documents.QueueQuota, request map[string]resources.Amount) *table {
+// quotaTable has a row for each queue and type of a request; holds tells whether the pod holds a
+// node.
+func quotaTable(path []documents.QueueQuota, request map[string]resources.Amount, holds bool) *table {
 	t := newTable("QUEUE", "TYPE", ">GUARANTEED", ">ALLOCATED", ">ARRIVING", ">MAX", ">HEADROOM", "VERDICT")
 	for _, q := range path {
 		name := q.Queue
 		for _, typ := range slices.Sorted(maps.Keys(request)) {
 			t.add(name, typ, amountIn(q.Guaranteed, typ), resources.Format(typ, q.Allocated[typ]), resources.Format(typ, q.Arriving[typ]),
-				amountIn(q.Max, typ), amountIn(q.Headroom, typ), verdictOf(&q, typ, request[typ]))
+				amountIn(q.Max, typ), amountIn(q.Headroom, typ), verdictOf(&q, typ, request[typ], holds))
 			name = ""
 		}
 	}
@@ -160,11 +162,15 @@ func quotaTable(path []documents.QueueQuota, request map[string]resources.Amount
 }
 
 // verdictOf says of a type whether the max of a queue refuses, and whether the
-// queue is under its guarantee.
-func verdictOf(q *documents.QueueQuota, typ string, requested resources.Amount) string {
+// queue is under its guarantee. What arrives takes no room from a pod that holds a node: it
+// counts itself, and its plan counted the others.
+func verdictOf(q *documents.QueueQuota, typ string, requested resources.Amount, holds bool) string {
 	room, limited := q.Headroom[typ]
+	if !holds {
+		room -= q.Arriving[typ]
+	}
 	switch {
-	case q.Refuses != nil && limited && room-q.Arriving[typ] < requested:
+	case q.Refuses != nil && limited && room < requested:
 		return "refuses"
 	case slices.Contains(q.UnderGuarantee, typ):
 		return "under its guarantee"

@@ -82,7 +82,7 @@ func printPreview(w io.Writer, p *documents.Preview) {
 	}
 	if len(p.Quota) > 0 {
 		fmt.Fprintln(w)
-		quotaTable(p.Quota, p.Request).write(w)
+		quotaTable(p.Quota, p.Request, false).write(w)
 		fmt.Fprintln(w)
 	}
 	if n := p.Nodes; n != nil {
