@@ -26,7 +26,6 @@ import (
 type nodesFlags struct {
 	kubeconfig string
 	listen     string
-	lease      time.Duration
 }
 
 func newNodesCommand() *cobra.Command {
@@ -45,7 +44,6 @@ func newNodesCommand() *cobra.Command {
 	c.SetContext(context.Background())
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of an administrator (required)")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address of /readyz and /stats")
-	c.Flags().DurationVar(&f.lease, "lease-duration", nodeagent.DefaultLeaseDuration, "duration of node leases; renewed every quarter of it")
 	return c
 }
 
@@ -68,7 +66,7 @@ func (f nodesFlags) run(ctx context.Context) error {
 	defer events.Shutdown()
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	agent := nodeagent.New(nodeagent.Options{
-		Client: client, LeaseDuration: f.lease, KubeletVersion: version.Get().GitVersion,
+		Client: client, KubeletVersion: version.Get().GitVersion,
 		Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet"}),
 	})
 	listener, err := net.Listen("tcp", f.listen)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
@@ -41,13 +40,4 @@ func (o Options) withDefaults() (Options, error) {
 		o.Progress = func(string) {}
 	}
 	return o, nil
-}
-
-// lease is the duration of node leases; a silent node is declared Unknown 10 seconds after
-// its lease has expired. Short leases of many nodes cost a good part of a core.
-func (o Options) lease() time.Duration {
-	if o.Nodes > 500 {
-		return 5 * time.Minute
-	}
-	return nodeagent.DefaultLeaseDuration
 }

@@ -22,9 +22,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DefaultLeaseDuration is the lease duration of a few simulated nodes.
-const DefaultLeaseDuration = 40 * time.Second
-
 // workers is the number of concurrent API calls for pods, and again for nodes.
 const workers = 16
 
@@ -33,9 +30,6 @@ type Options struct {
 	// Client talks to the API server. It should have no client-side rate limit (QPS -1): the number of
 	// workers bounds the load.
 	Client kubernetes.Interface
-	// LeaseDuration is written into node leases; they are renewed every quarter of it. For
-	// thousands of nodes choose minutes, because each renewal is a write.
-	LeaseDuration time.Duration
 	// KubeletVersion is shown as the version of the nodes.
 	KubeletVersion string
 	// Recorder, if set, records an event on every rejected pod, as a kubelet does.
@@ -56,7 +50,6 @@ type Agent struct {
 	pods                      corelisters.PodLister
 	nodes                     corelisters.NodeLister
 	podQueue, nodeQueue       workqueue.TypedRateLimitingInterface[string]
-	leases                    *leases
 }
 
 // New returns an agent that has not started yet.
@@ -72,7 +65,6 @@ func New(o Options) *Agent {
 		func(l *metav1.ListOptions) { l.LabelSelector = LabelNode + "=" + LabelNodeValue })
 	a.pods = corelisters.NewPodLister(a.podInformer.GetIndexer())
 	a.nodes = corelisters.NewNodeLister(a.nodeInformer.GetIndexer())
-	a.leases = &leases{client: o.Client, duration: o.LeaseDuration, wanted: a.leaseWanted, renewed: map[string]renewal{}}
 	return a
 }
 
@@ -85,7 +77,7 @@ func newQueue() workqueue.TypedRateLimitingInterface[string] {
 // cannot be set up.
 func (a *Agent) Run(ctx context.Context) error {
 	var group sync.WaitGroup
-	defer func() { group.Wait(); a.leases.running.Wait() }()
+	defer group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer a.podQueue.ShutDown()

@@ -45,7 +45,7 @@ func inBubble(t *testing.T, pods []runtime.Object, test func(r *rig)) {
 // start starts an agent and waits until it is idle.
 func (r *rig) start() {
 	r.Helper()
-	agent := New(Options{Client: r.client, LeaseDuration: 40 * time.Second, KubeletVersion: "v1.2.3"})
+	agent := New(Options{Client: r.client, KubeletVersion: "v1.2.3"})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- agent.Run(ctx) }()
@@ -90,12 +90,6 @@ func (r *rig) node(name string) *corev1.Node {
 	return expect.Get(r.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{}))(r)
 }
 
-func (r *rig) renewed(name string) time.Time {
-	r.Helper()
-	leases := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	return expect.Get(leases.Get(context.Background(), name, metav1.GetOptions{}))(r).Spec.RenewTime.Time
-}
-
 func (r *rig) wantPhase(name string, phase corev1.PodPhase, reason string) {
 	r.Helper()
 	s := r.pod(name).Status
@@ -120,23 +114,6 @@ func TestPodsStartAndNodesReport(t *testing.T) {
 		expect.Same(r, "version of the node", "v1.2.3", n.Status.NodeInfo.KubeletVersion)
 		expect.That(r, s.Nodes == 1 && s.Rejected() == 0 && s.Errors == 0,
 			"unexpected stats %+v", s)
-	})
-}
-
-func TestLeasesAreRenewed(t *testing.T) {
-	inBubble(t, nil, func(r *rig) {
-		for range 5 {
-			r.advance(10 * time.Second)
-			age := time.Since(r.renewed("n"))
-			expect.That(r, age <= 11*time.Second, "lease is %v old, must be renewed every 10 to 10.4 s", age)
-		}
-		writes := 0
-		for _, a := range r.client.Actions() {
-			if a.GetResource().Resource == "leases" && a.GetVerb() != "get" {
-				writes++
-			}
-		}
-		expect.That(r, writes <= 8, "%d lease writes in 52 s, want about one in 10 s", writes)
 	})
 }
 
@@ -296,12 +273,8 @@ func TestNodesComeAndGo(t *testing.T) {
 		expect.That(r, bare.Status.Allocatable.Cpu().String() == "8" && len(bare.Status.Addresses) == 2,
 			"node was not completed: %+v", bare.Status)
 		expect.Same(r, "conditions of a node that is not ours", 0, len(r.node("other").Status.Conditions))
-		r.advance(10 * time.Second) // its lease is made
 		expect.OK(r, r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}))
 		r.advance(time.Second)
-		last := r.renewed("bare")
-		r.advance(time.Minute)
-		expect.Same(r, "renewal of the lease of a deleted node", last, r.renewed("bare"))
 		expect.Same(r, "nodes", 1, r.agent.Stats().Nodes)
 	})
 }

@@ -4,7 +4,8 @@
 //
 // # What a simulated node does
 //
-//   - It reports itself Ready and renews its lease. Creating a Node object with the label, with kubectl or
+//   - It reports itself Ready, once: it renews no lease, so the node controller needs a long
+//     --node-monitor-grace-period. Creating a Node object with the label, with kubectl or
 //     from Go, adds a node while the agent runs; deleting the object removes it. A node without
 //     allocatable resources gets those of an empty NodeSpec.
 //   - It admits or rejects every pod bound to it (see admission.go). A pod that does not

@@ -26,11 +26,10 @@ func (a *Agent) nodeSeen(o any) {
 func (a *Agent) nodeGone(o any) {
 	if node, ok := deleted[*corev1.Node](o); ok {
 		a.ledger.dropNode(node.Name)
-		a.leases.drop(node.Name)
 	}
 }
 
-// reconcileNode keeps the status of a node Ready, and makes sure that its lease is renewed.
+// reconcileNode keeps the status of a node Ready.
 func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	node, err := a.nodes.Get(name)
 	if apierrors.IsNotFound(err) || (err == nil && !managed(node)) {
@@ -39,7 +38,6 @@ func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("look up node %s: %w", name, err)
 	}
-	a.leases.ensure(ctx, node)
 	if err := a.completeLabels(ctx, node); err != nil {
 		return err
 	}
@@ -63,12 +61,6 @@ func (a *Agent) completeLabels(ctx context.Context, node *corev1.Node) error {
 		return fmt.Errorf("label node %s: %w", node.Name, err)
 	}
 	return nil
-}
-
-// leaseWanted tells whether the node's lease must be renewed.
-func (a *Agent) leaseWanted(name string) bool {
-	node, err := a.nodes.Get(name)
-	return err == nil && managed(node)
 }
 
 func managed(node *corev1.Node) bool { return node.Labels[LabelNode] == LabelNodeValue }
