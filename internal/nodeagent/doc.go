@@ -6,8 +6,8 @@
 //
 //   - It reports itself Ready, once: it renews no lease, so the node controller needs a long
 //     --node-monitor-grace-period. Creating a Node object with the label, with kubectl or
-//     from Go, adds a node while the agent runs; deleting the object removes it. A node without
-//     allocatable resources gets those of an empty NodeSpec.
+//     from Go, adds a node while the agent runs; deleting the object removes it. The object must
+//     have labels and allocatable resources, as those of NodeSpec have.
 //   - It admits or rejects every pod bound to it (see admission.go). A pod that does not
 //     fit beside the unfinished pods already admitted, terminating ones included, ends in
 //     phase Failed with the kubelet's reason: OutOfcpu, OutOfmemory, OutOfpods,
@@ -16,8 +16,8 @@
 //     difference: a pod that requests an extended resource that the node does not have is
 //     rejected, where a kubelet accepts it; resources that a ResourceClaim backs are left
 //     out of the sum.
-//   - An admitted pod is Running and, once its readiness gates are true, Ready at once;
-//     init containers have completed.
+//   - An admitted pod is Running and Ready at once, whatever its readiness gates; init
+//     containers have completed.
 //   - A deleted pod stays, with its resources, for its whole grace period, as if its process ignored SIGTERM.
 //     Then it goes to phase Failed and is deleted.
 //

@@ -125,14 +125,14 @@ func (l *ledger) dropIfEmpty(name string, b *nodeBook) {
 }
 
 // setNode records a node of ours and returns the keys of the pods to check again: all of
-// the node's if it is new, or if it has reported its resources now; otherwise none.
+// the node's if it is new; otherwise none.
 func (l *ledger) setNode(node *corev1.Node) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.book(node.Name)
-	changed := b.info.Node() == nil || accepting(b.info.Node()) != accepting(node)
+	known := b.info.Node() != nil
 	b.info.SetNode(node)
-	if !changed {
+	if known {
 		return nil
 	}
 	var keys []string
@@ -168,13 +168,13 @@ func (b *nodeBook) undecided() (pods []*entry) {
 
 // admitWaiting decides every waiting pod of a node, oldest first. Unless final, it stops at the
 // first pod that it would have to reject and returns false: the caller then reads the
-// node again and decides for good. A node that is unknown or has not reported its
-// resources decides nothing. The second result lists the pods that it has just rejected.
+// node again and decides for good. A node that is unknown decides nothing. The second
+// result lists the pods that it has just rejected.
 func (l *ledger) admitWaiting(node string, final bool) (done bool, refusals []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.nodes[node]
-	if b == nil || b.info.Node() == nil || !accepting(b.info.Node()) {
+	if b == nil || b.info.Node() == nil {
 		return true, nil
 	}
 	for _, e := range b.undecided() {
@@ -193,9 +193,6 @@ func (l *ledger) admitWaiting(node string, final bool) (done bool, refusals []*e
 	}
 	return true, refusals
 }
-
-// accepting tells whether a node decides about pods: it has reported its resources.
-func accepting(node *corev1.Node) bool { return len(node.Status.Allocatable) > 0 }
 
 // verdict returns what the ledger knows about a pod; false if the pod is not known, or its
 // node is not known or not ours.

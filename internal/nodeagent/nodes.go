@@ -7,16 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func (a *Agent) nodeSeen(o any) {
 	node := o.(*corev1.Node)
-	if !managed(node) {
-		a.nodeGone(node) // the label was taken off
-		return
-	}
 	for _, key := range a.ledger.setNode(node) {
 		a.podQueue.Add(key)
 	}
@@ -32,14 +26,11 @@ func (a *Agent) nodeGone(o any) {
 // reconcileNode keeps the status of a node Ready.
 func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	node, err := a.nodes.Get(name)
-	if apierrors.IsNotFound(err) || (err == nil && !managed(node)) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("look up node %s: %w", name, err)
-	}
-	if err := a.completeLabels(ctx, node); err != nil {
-		return err
 	}
 	report, err := nodeReport(node, a.options.KubeletVersion, time.Now())
 	if err != nil || report == nil {
@@ -50,17 +41,3 @@ func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	}
 	return nil
 }
-
-func (a *Agent) completeLabels(ctx context.Context, node *corev1.Node) error {
-	patch, err := missingLabels(node)
-	if err != nil || patch == nil {
-		return err
-	}
-	_, err = a.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("label node %s: %w", node.Name, err)
-	}
-	return nil
-}
-
-func managed(node *corev1.Node) bool { return node.Labels[LabelNode] == LabelNodeValue }

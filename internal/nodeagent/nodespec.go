@@ -45,10 +45,10 @@ func (s NodeSpec) Node(index int) (*corev1.Node, error) {
 		return nil, err
 	}
 	name := s.Name(index)
-	labels := standardLabels(name)
-	labels[corev1.LabelTopologyRegion] = "r1"
-	labels[corev1.LabelTopologyZone] = fmt.Sprintf("z%d", index%3)
-	labels[corev1.LabelInstanceTypeStable] = "simulated"
+	labels := map[string]string{
+		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", corev1.LabelInstanceTypeStable: "simulated",
+		corev1.LabelTopologyRegion: "r1", corev1.LabelTopologyZone: fmt.Sprintf("z%d", index%3),
+	}
 	maps.Copy(labels, s.Labels)
 	labels[LabelNode] = LabelNodeValue
 	return &corev1.Node{
@@ -75,13 +75,4 @@ func (s NodeSpec) capacity() (corev1.ResourceList, error) {
 		out[corev1.ResourceName(name)] = q
 	}
 	return out, nil
-}
-
-// standardLabels returns the labels that a kubelet puts on its own node.
-func standardLabels(name string) map[string]string {
-	return map[string]string{
-		corev1.LabelHostname:   name,
-		corev1.LabelOSStable:   "linux",
-		corev1.LabelArchStable: "amd64",
-	}
 }

@@ -16,16 +16,6 @@ func nodeReport(node *corev1.Node, kubeletVersion string, at time.Time) ([]byte,
 	if conditions := staleConditions(node, metav1.NewTime(at)); len(conditions) > 0 {
 		status["conditions"] = conditions
 	}
-	if len(node.Status.Allocatable) == 0 {
-		capacity := node.Status.Capacity
-		if len(capacity) == 0 {
-			var err error
-			if capacity, err = (NodeSpec{}).withDefaults().capacity(); err != nil {
-				return nil, err
-			}
-		}
-		status["capacity"], status["allocatable"] = capacity, capacity
-	}
 	if len(node.Status.Addresses) == 0 {
 		status["addresses"] = []corev1.NodeAddress{
 			{Type: corev1.NodeInternalIP, Address: hostAddress},
@@ -59,18 +49,4 @@ func staleConditions(node *corev1.Node, now metav1.Time) []corev1.NodeCondition 
 		}
 	}
 	return out
-}
-
-// missingLabels returns a merge patch with the standard labels that the node lacks, or nil.
-func missingLabels(node *corev1.Node) ([]byte, error) {
-	add := map[string]string{}
-	for key, value := range standardLabels(node.Name) {
-		if _, ok := node.Labels[key]; !ok {
-			add[key] = value
-		}
-	}
-	if len(add) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"labels": add}})
 }

@@ -29,7 +29,6 @@ const (
 	doNothing action = iota
 	doStart
 	doReject
-	doReady
 	doSucceed
 	// doTerminate writes a terminal phase and deletes the pod.
 	doTerminate
@@ -67,6 +66,17 @@ func nextStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Tim
 	}
 }
 
+// runningStep ends a pod that is to complete, in time.
+func runningStep(pod *corev1.Pod, s script, now time.Time) step {
+	if s.complete == nil {
+		return step{}
+	}
+	if wait := pod.Status.StartTime.Add(*s.complete).Sub(now); wait > 0 {
+		return step{wait: wait}
+	}
+	return step{do: doSucceed}
+}
+
 func deletionStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Time) step {
 	if podutil.IsPodTerminal(pod) {
 		if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
@@ -92,38 +102,7 @@ func stopTime(pod *corev1.Pod, s script, deletedAt time.Time) time.Time {
 	return deletedAt.Add(min(grace, ptr.Deref(s.stop, grace)))
 }
 
-func runningStep(pod *corev1.Pod, s script, now time.Time) step {
-	var next step
-	if s.complete != nil {
-		wait := pod.Status.StartTime.Add(*s.complete).Sub(now)
-		if wait <= 0 {
-			return step{do: doSucceed}
-		}
-		next.wait = wait
-	}
-	if conditionTrue(pod, corev1.PodReady) != gatesOpen(pod) {
-		next.do = doReady
-	}
-	return next
-}
-
 // started tells whether the status shows that a node has admitted the pod.
 func started(pod *corev1.Pod) bool {
 	return pod.Status.StartTime != nil && !podutil.IsPodTerminal(pod)
-}
-
-func conditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
-	_, c := podutil.GetPodCondition(&pod.Status, kind)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
-// gatesOpen tells whether all readiness gates of the pod are true; other controllers set
-// those conditions.
-func gatesOpen(pod *corev1.Pod) bool {
-	for _, g := range pod.Spec.ReadinessGates {
-		if !conditionTrue(pod, g.ConditionType) {
-			return false
-		}
-	}
-	return true
 }

@@ -22,16 +22,6 @@ func TestNextStep(t *testing.T) {
 		pod.Status.Phase = p
 		return pod
 	}
-	gate := func(pod *corev1.Pod) *corev1.Pod {
-		pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/open"}}
-		return pod
-	}
-	unready := func(pod *corev1.Pod) *corev1.Pod {
-		for i := range pod.Status.Conditions {
-			pod.Status.Conditions[i].Status = corev1.ConditionFalse
-		}
-		return pod
-	}
 	p := func() *corev1.Pod { return testPod("p", "n") }
 	tests := []struct {
 		name  string
@@ -44,12 +34,8 @@ func TestNextStep(t *testing.T) {
 		{"refused pods are rejected", p(), refused, step{do: doReject}},
 		{"a terminal phase is final", phase(p(), corev1.PodFailed), refused, step{}},
 		{"running pods run", running(p(), t0), admitted, step{}},
-		{"running pods made unready are corrected", unready(running(p(), t0)), admitted, step{do: doReady}},
-		{"closed gates make unready", gate(running(p(), t0)), admitted, step{do: doReady}},
-		{"closed gates stay unready", running(gate(p()), t0), admitted, step{}},
 
 		{"before completion", annotated(running(p(), t0), AnnotationCompleteAfter, "90s"), admitted, step{wait: 30 * time.Second}},
-		{"unready before completion", annotated(unready(running(p(), t0)), AnnotationCompleteAfter, "90s"), admitted, step{do: doReady, wait: 30 * time.Second}},
 		{"completion", annotated(running(p(), t0), AnnotationCompleteAfter, "60s"), admitted, step{do: doSucceed}},
 
 		{"within the grace period", deleting(running(p(), t0), now.Add(-4*time.Second), 10), admitted, step{wait: 6 * time.Second}},

@@ -101,8 +101,6 @@ func (a *Agent) perform(ctx context.Context, pod *corev1.Pod, v entry, do action
 		return nil
 	case doStart:
 		return a.write(ctx, pod, runningStatus(pod, a.address(), now))
-	case doReady:
-		return a.write(ctx, pod, corev1.PodStatus{Conditions: []corev1.PodCondition{readiness(pod, metav1.NewTime(now))}})
 	case doReject:
 		return a.write(ctx, pod, rejectedStatus(v.refusal, now))
 	case doSucceed:

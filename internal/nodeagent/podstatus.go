@@ -46,14 +46,13 @@ func runningStatus(pod *corev1.Pod, ip string, at time.Time) corev1.PodStatus {
 		HostIP: hostAddress, HostIPs: []corev1.HostIP{{IP: hostAddress}},
 		PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
 	}
-	if !conditionTrue(pod, corev1.PodScheduled) {
-		s.Conditions = append(s.Conditions, condition(corev1.PodScheduled, true, "", now))
+	for _, kind := range []corev1.PodConditionType{
+		corev1.PodScheduled, corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady,
+	} {
+		if !conditionTrue(pod, kind) {
+			s.Conditions = append(s.Conditions, condition(kind, true, "", now))
+		}
 	}
-	s.Conditions = append(s.Conditions,
-		condition(corev1.PodReadyToStartContainers, true, "", now),
-		condition(corev1.PodInitialized, true, "", now),
-		condition(corev1.ContainersReady, true, "", now),
-		readiness(pod, now))
 	for _, c := range pod.Spec.InitContainers {
 		if podutil.IsRestartableInitContainer(&c) {
 			s.InitContainerStatuses = append(s.InitContainerStatuses, runningContainer(pod, c, now))
@@ -102,11 +101,9 @@ func rejectedStatus(r rejection, at time.Time) corev1.PodStatus {
 	}
 }
 
-func readiness(pod *corev1.Pod, now metav1.Time) corev1.PodCondition {
-	if gatesOpen(pod) {
-		return condition(corev1.PodReady, true, "", now)
-	}
-	return condition(corev1.PodReady, false, "ReadinessGatesNotReady", now)
+func conditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	_, c := podutil.GetPodCondition(&pod.Status, kind)
+	return c != nil && c.Status == corev1.ConditionTrue
 }
 
 func condition(kind corev1.PodConditionType, ok bool, reason string, now metav1.Time) corev1.PodCondition {
