@@ -11,12 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/version"
 
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
@@ -62,13 +58,7 @@ func (f nodesFlags) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	events := record.NewBroadcaster(record.WithContext(ctx))
-	defer events.Shutdown()
-	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	agent := nodeagent.New(nodeagent.Options{
-		Client: client, KubeletVersion: version.Get().GitVersion,
-		Recorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kubelet"}),
-	})
+	agent := nodeagent.New(client, version.Get().GitVersion)
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)

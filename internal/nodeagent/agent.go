@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 )
@@ -25,24 +24,12 @@ import (
 // workers is the number of concurrent API calls for pods, and again for nodes.
 const workers = 16
 
-// Options configure an Agent.
-type Options struct {
-	// Client talks to the API server. It should have no client-side rate limit (QPS -1): the number of
-	// workers bounds the load.
-	Client kubernetes.Interface
-	// KubeletVersion is shown as the version of the nodes.
-	KubeletVersion string
-	// Recorder, if set, records an event on every rejected pod, as a kubelet does.
-	Recorder record.EventRecorder
-}
-
 // Agent simulates the nodes. Make one with New, run it once with Run.
 type Agent struct {
-	options  Options
-	client   kubernetes.Interface
-	ledger   *ledger
-	counters counters
-	ready    atomic.Bool
+	client         kubernetes.Interface
+	kubeletVersion string
+	ledger         *ledger
+	ready          atomic.Bool
 	// addresses counts the addresses of pods.
 	addresses atomic.Uint32
 
@@ -52,16 +39,17 @@ type Agent struct {
 	podQueue, nodeQueue       workqueue.TypedRateLimitingInterface[string]
 }
 
-// New returns an agent that has not started yet.
-func New(o Options) *Agent {
-	a := &Agent{options: o, client: o.Client, ledger: newLedger(), counters: counters{totals: Stats{Rejections: map[string]int64{}}}}
+// New returns an agent that has not started yet. The client should have no client-side rate
+// limit (QPS -1): the number of workers bounds the load. The version is that of the nodes.
+func New(client kubernetes.Interface, kubeletVersion string) *Agent {
+	a := &Agent{client: client, kubeletVersion: kubeletVersion, ledger: newLedger()}
 	a.addresses.Store(rand.Uint32())
 	a.podQueue = newQueue()
 	a.nodeQueue = newQueue()
-	a.podInformer = coreinformers.NewFilteredPodInformer(o.Client, metav1.NamespaceAll, 0,
+	a.podInformer = coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 		func(l *metav1.ListOptions) { l.FieldSelector = "spec.nodeName!=" })
-	a.nodeInformer = coreinformers.NewFilteredNodeInformer(o.Client, 0, cache.Indexers{},
+	a.nodeInformer = coreinformers.NewFilteredNodeInformer(client, 0, cache.Indexers{},
 		func(l *metav1.ListOptions) { l.LabelSelector = LabelNode + "=" + LabelNodeValue })
 	a.pods = corelisters.NewPodLister(a.podInformer.GetIndexer())
 	a.nodes = corelisters.NewNodeLister(a.nodeInformer.GetIndexer())
@@ -95,8 +83,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	klog.FromContext(ctx).Info("simulated nodes in sync", "nodes", len(a.nodeInformer.GetStore().ListKeys()), "pods", len(a.podInformer.GetStore().ListKeys()))
 	for range workers {
-		group.Go(func() { work(ctx, a.podQueue, a.reconcilePod, &a.counters) })
-		group.Go(func() { work(ctx, a.nodeQueue, a.reconcileNode, &a.counters) })
+		group.Go(func() { work(ctx, a.podQueue, a.reconcilePod) })
+		group.Go(func() { work(ctx, a.nodeQueue, a.reconcileNode) })
 	}
 	a.ready.Store(true)
 	<-ctx.Done()
@@ -137,7 +125,7 @@ func dropManagedFields(o any) (any, error) {
 
 // work processes keys of a queue until it is shut down. A failed key is repeated after a
 // growing delay.
-func work(ctx context.Context, q workqueue.TypedRateLimitingInterface[string], do func(context.Context, string) error, c *counters) {
+func work(ctx context.Context, q workqueue.TypedRateLimitingInterface[string], do func(context.Context, string) error) {
 	for {
 		key, quit := q.Get()
 		if quit {
@@ -148,7 +136,6 @@ func work(ctx context.Context, q workqueue.TypedRateLimitingInterface[string], d
 		case err == nil:
 			q.Forget(key)
 		case ctx.Err() == nil:
-			c.change(func(s *Stats) { s.Errors++ })
 			klog.FromContext(ctx).V(1).Info("will be repeated", "object", key, "err", err)
 			q.AddRateLimited(key)
 		}

@@ -45,7 +45,7 @@ func inBubble(t *testing.T, pods []runtime.Object, test func(r *rig)) {
 // start starts an agent and waits until it is idle.
 func (r *rig) start() {
 	r.Helper()
-	agent := New(Options{Client: r.client, KubeletVersion: "v1.2.3"})
+	agent := New(r.client, "v1.2.3")
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- agent.Run(ctx) }()
@@ -109,11 +109,10 @@ func TestPodsStartAndNodesReport(t *testing.T) {
 			seen[p.Status.PodIP] = true
 		}
 		expect.That(r, len(seen) == 2, "addresses are not unique: %v", seen)
-		n, s := r.node("n"), r.agent.Stats()
+		n, s := r.node("n"), r.agent.ledger.stats()
 		expect.Same(r, "stale conditions of the node", 0, len(staleConditions(n, metav1.Time{})))
 		expect.Same(r, "version of the node", "v1.2.3", n.Status.NodeInfo.KubeletVersion)
-		expect.That(r, s.Nodes == 1 && s.Rejected() == 0 && s.Errors == 0,
-			"unexpected stats %+v", s)
+		expect.That(r, len(s.Rejections) == 0 && s.OvercommittedNodes == 0, "unexpected stats %+v", s)
 	})
 }
 
@@ -147,7 +146,7 @@ func TestNodeIsReadAgainBeforeRejecting(t *testing.T) {
 		})
 		r.create(testPod("big", "n", "cpu", "8"))
 		r.wantPhase("big", corev1.PodRunning, "")
-		expect.Same(r, "rejected", int64(0), r.agent.Stats().Rejected())
+		expect.Same(r, "rejected", map[string]int64{}, r.agent.ledger.stats().Rejections)
 	})
 }
 
@@ -219,8 +218,8 @@ func TestRestartNeverRejectsWhatRuns(t *testing.T) {
 		r.wantPhase("a", corev1.PodRunning, "")
 		r.wantPhase("b", corev1.PodRunning, "")
 		r.wantPhase("older", corev1.PodFailed, "OutOfcpu")
-		s := r.agent.Stats()
-		expect.That(r, s.OvercommittedNodes == 1 && s.Rejected() == 1,
+		s := r.agent.ledger.stats()
+		expect.That(r, s.OvercommittedNodes == 1 && s.Rejections["OutOfcpu"] == 1,
 			"unexpected stats %+v", s)
 	})
 }
@@ -277,13 +276,13 @@ func TestFailedCallsAreRepeated(t *testing.T) {
 		r.create(testPod("p", "n"))
 		r.advance(5 * time.Second)
 		r.wantPhase("p", corev1.PodRunning, "")
-		expect.Same(r, "errors", int64(3), r.agent.Stats().Errors)
+		expect.Same(r, "failures left", -1, failures)
 	})
 }
 
 func TestNotReadyBeforeSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := New(Options{Client: fake.NewClientset()})
+		agent := New(fake.NewClientset(), "v1.2.3")
 		expect.Same(t, "an agent that never ran is ready", http.StatusServiceUnavailable, answer(agent, "/readyz").Code)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ type ledger struct {
 	mu    sync.Mutex
 	nodes map[string]*nodeBook
 	pods  map[types.UID]*entry
+	// rejections counts the rejected pods by reason.
+	rejections map[string]int64
 }
 
 // nodeBook is the part of the ledger that belongs to one node. The information has its
@@ -41,7 +44,7 @@ type entry struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{nodes: map[string]*nodeBook{}, pods: map[types.UID]*entry{}}
+	return &ledger{nodes: map[string]*nodeBook{}, pods: map[types.UID]*entry{}, rejections: map[string]int64{}}
 }
 
 func (l *ledger) book(node string) *nodeBook {
@@ -187,6 +190,7 @@ func (l *ledger) admitWaiting(node string, final bool) (done bool, refusals []*e
 			return false, nil
 		}
 		e.refusal = *r
+		l.rejections[r.reason]++
 		l.move(e, refused)
 		copied := *e
 		refusals = append(refusals, &copied)
@@ -205,18 +209,15 @@ func (l *ledger) verdict(uid types.UID) (entry, bool) {
 	return entry{}, false
 }
 
-// counts counts nodes of ours, and those with admitted pods that exceed their size.
-func (l *ledger) counts() (nodes, overcommit int) {
+// stats returns the present counts.
+func (l *ledger) stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	s := Stats{Rejections: maps.Clone(l.rejections)}
 	for _, b := range l.nodes {
-		if b.info.Node() == nil {
-			continue
-		}
-		nodes++
-		if overcommitted(b.info) {
-			overcommit++
+		if b.info.Node() != nil && overcommitted(b.info) {
+			s.OvercommittedNodes++
 		}
 	}
-	return nodes, overcommit
+	return s
 }

@@ -32,7 +32,7 @@ func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("look up node %s: %w", name, err)
 	}
-	report, err := nodeReport(node, a.options.KubeletVersion, time.Now())
+	report, err := nodeReport(node, a.kubeletVersion, time.Now())
 	if err != nil || report == nil {
 		return err
 	}

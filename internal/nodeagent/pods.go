@@ -83,11 +83,7 @@ func (a *Agent) admitWaiting(ctx context.Context, node string) error {
 	}
 	_, refusals := a.ledger.admitWaiting(node, true)
 	for _, e := range refusals {
-		a.counters.change(func(s *Stats) { s.Rejections[e.refusal.reason]++ })
 		klog.FromContext(ctx).Info("pod refused", "pod", e.key, "node", node, "reason", e.refusal.reason, "message", e.refusal.message)
-		if a.options.Recorder != nil {
-			a.options.Recorder.Event(e.pod, corev1.EventTypeWarning, e.refusal.reason, e.refusal.message)
-		}
 		a.podQueue.Add(e.key)
 	}
 	return nil

@@ -303,7 +303,7 @@ func (e *env) checkNodes(ctx context.Context) {
 	}
 	var stats nodeagent.Stats
 	expect.Holds(e, decode(ctx, suite.cluster.Process(localcluster.Nodes).URL()+"/stats", &stats))
-	expect.That(e, stats.Rejected() == 0 && stats.OvercommittedNodes == 0,
+	expect.That(e, len(stats.Rejections) == 0 && stats.OvercommittedNodes == 0,
 		"nodes refused pods: %v; %d nodes are overcommitted", stats.Rejections, stats.OvercommittedNodes)
 }
 
