@@ -50,11 +50,15 @@ help: ## List the targets.
 build: ## Build bin/scheduler and bin/kubectl-paddock.
 	$(GO_BUILD) -o bin/ ./cmd/scheduler ./cmd/kubectl-paddock
 
+.PHONY: binaries
+binaries: ## Build all of bin/ that tests and the local cluster start: PROGRAMS= chooses.
+	@$(GO_BUILD) -o bin/ $(or $(PROGRAMS),./cmd/...)
+
 .PHONY: run
 run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choose.
-	@echo "building the launcher"
-	@$(GO_BUILD) -o bin/ ./cmd/localcluster
-	@LDFLAGS="$$PADDOCK_LDFLAGS" exec bin/localcluster
+	@echo "building: the first time Kubernetes is compiled from source, for 5 to 10 minutes, package by package"
+	@$(GO_BUILD) -v -o bin/ ./cmd/...
+	@exec bin/localcluster
 
 .PHONY: test
 test: prerequisites ## Everything that must pass before a change goes in; pictures of the web pages are left in bin/pictures.
@@ -119,7 +123,7 @@ lockorder: ## Tests of packages and simulation with locks that watch in which or
 
 .PHONY: integration
 integration: ## Tests against a real control plane.
-	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 2 -timeout 60m $(INTEGRATION) # each; a first build is part of it
+	go test -p 2 -timeout 60m $(INTEGRATION) # each; a first build is part of it
 
 .PHONY: nightly
 nightly: ## All long checks, with a summary: PARTS= chooses; see docs/nightly.md.
@@ -175,7 +179,7 @@ pages: ## Write the generated pages and lists of docs anew: arguments, reasons, 
 
 .PHONY: samples
 samples: ## Write the outputs that pages of docs show anew, from a real control plane.
-	LDFLAGS="$$PADDOCK_LDFLAGS" go test -count=1 -timeout 60m ./test/integration/docs -args -rewrite
+	go test -count=1 -timeout 60m ./test/integration/docs -args -rewrite
 
 .PHONY: compat
 compat: ## Build against the next version of Kubernetes and say what breaks: KUBE=, CONTROLLER_RUNTIME=.

@@ -17,7 +17,7 @@ module=$(go list -m)
 # the simulation.
 others="$module/test/(integration|simulation|perf)(/|$)"
 
-unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs go test -count=1 -tags nightly -p 1 -timeout 4h; }
+unit() { go list ./... | grep -Ev "$others" | xargs go test -count=1 -tags nightly -p 1 -timeout 4h; }
 # What make test has found out before is asked again.
 race() { GOFLAGS="${GOFLAGS:-} -count=1" make --no-print-directory unit-race; }
 # Half of the histories each for two processes, for one uses one core. All are of the day:
@@ -38,7 +38,7 @@ lockorder() { make --no-print-directory lockorder STEPS=250000 FIRST="$(date -u 
 # The pages run many of the other parts' programs, for minutes each: a part of their own.
 integration() { controlplane ./test/integration ./test/integration/conformance; }
 pages() { controlplane ./test/integration/docs; }
-controlplane() { LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags nightly -p 1 -timeout 4h -v "$@"; }
+controlplane() { go test -count=1 -tags nightly -p 1 -timeout 4h -v "$@"; }
 conformance() { make --no-print-directory conformance; }
 fuzz() {
   local package target count=0 wrong=0
@@ -58,12 +58,12 @@ compat() { make --no-print-directory compat; }
 # What other projects release, beside our scheduler on a real control plane.
 ecosystem() {
   hack/ecosystem.sh bin/ecosystem || return 1
-  LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags ecosystem -timeout 2h -v -run '^TestEcosystem' ./test/integration \
+  go test -count=1 -tags ecosystem -timeout 2h -v -run '^TestEcosystem' ./test/integration \
     -args -ecosystem "$PWD/bin/ecosystem" -ecosystem-for "${ECOSYSTEM_FOR:-10m}"
 }
 # A tenant that attacks, and the pods of another one that are timed meanwhile.
 hostile() {
-  LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags hostile -timeout 2h -v -run '^TestHostile' ./test/integration \
+  go test -count=1 -tags hostile -timeout 2h -v -run '^TestHostile' ./test/integration \
     -args -hostile-table "$PWD/$out/hostile.md" -hostile-for "${HOSTILE_FOR:-30s}"
 }
 large() { make --no-print-directory bench CASES='-large-' LARGE=1 PAIRS="${PAIRS:-3}"; }

@@ -62,7 +62,7 @@ func TestRecord(t *testing.T) {
 }
 
 func TestHelpNamesOnlyWhatIsThere(t *testing.T) {
-	l := &launcher{settings: settings{root: "/repo", dir: "/repo/.cluster"}, restAddress: "127.0.0.1:7"}
+	l := &launcher{settings: settings{bin: "/repo/bin", dir: "/repo/.cluster"}, restAddress: "127.0.0.1:7"}
 	text := l.help("/repo/.cluster/admin.kubeconfig")
 	for _, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)

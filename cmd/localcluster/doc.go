@@ -1,5 +1,5 @@
-// Localcluster is "make run": it builds the control plane and our scheduler, starts both with simulated nodes, applies the
-// samples, waits until their pods are placed, shows the queues and waits for Ctrl-C.
+// Localcluster is "make run": it starts the control plane and our scheduler, which make has built beside it, with simulated
+// nodes, applies the samples, waits until their pods are placed, shows the queues and waits for Ctrl-C.
 //
 //	localcluster [--nodes 20] [--dir .cluster] [--kubeconfig FILE] [--rest http://127.0.0.1:9080]
 //

@@ -7,8 +7,8 @@ import (
 
 // help says where things are and what to try, with nothing but what this repository has.
 func (l *launcher) help(kubeconfig string) string {
-	program := "bin/localcluster"
-	if l.dir != filepath.Join(l.root, defaultDir) {
+	program, root := "bin/localcluster", filepath.Dir(l.bin)
+	if l.dir != filepath.Join(root, defaultDir) {
 		program += " --dir " + l.dir
 	}
 	farewell := "Ctrl-C stops everything."
@@ -29,5 +29,5 @@ Try, in another terminal, in %[4]s:
 If you have kubectl: kubectl --kubeconfig %[1]s get pods -A -o wide
 
 %[6]s
-`, kubeconfig, l.restURL(), filepath.Join(l.dir, "logs"), l.root, program, farewell)
+`, kubeconfig, l.restURL(), filepath.Join(l.dir, "logs"), root, program, farewell)
 }

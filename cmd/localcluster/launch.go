@@ -1,22 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 	"github.com/paddock-scheduler/paddock/manifests/samples"
 )
 
@@ -34,27 +31,14 @@ type launcher struct {
 	restAddress string // host:port, once takeREST has decided
 }
 
-// running is what the launcher has started.
-type running struct {
-	kubeconfig string
-	config     *rest.Config
-	// wait returns nil when the context ends, and a *localcluster.DiedError when a process ends by itself.
-	wait func(context.Context) error
-	// stop ends everything that was started.
-	stop func() error
-}
-
 // run does everything. An end of the context is no error; everything that was started has ended on return.
 func (l *launcher) run(ctx context.Context) error {
 	err := l.session(ctx)
-	if ctx.Err() != nil && !isDied(err) {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-		l.screen.say("everything is stopped")
-		return nil
+	if ctx.Err() == nil || isDied(err) || err != nil && !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return err
+	l.screen.say("everything is stopped")
+	return nil
 }
 
 func isDied(err error) bool {
@@ -63,42 +47,42 @@ func isDied(err error) bool {
 }
 
 func (l *launcher) session(ctx context.Context) (err error) {
-	if _, err := chooseREST(l.rest); err != nil {
-		return err // before a long build
-	}
-	if err := l.build(ctx); err != nil {
-		return err
-	}
 	if err := l.takeREST(); err != nil {
 		return err
 	}
-	started, err := l.start(ctx)
+	cluster, err := l.start(ctx)
 	if err != nil {
 		return err
 	}
+	applier, err := demo.NewApplier(cluster.AdminConfig())
+	if err != nil {
+		return errors.Join(err, cluster.Stop())
+	}
 	defer func() {
 		l.screen.say("stopping")
-		err = errors.Join(err, removeRecord(l.dir), started.stop())
+		err = errors.Join(err, removeRecord(l.dir), l.remove(applier), cluster.Stop())
 	}()
-	if err := writeRecord(l.dir, started.kubeconfig); err != nil {
+	if err := l.apply(ctx, applier); err != nil {
+		return err
+	}
+	if err := l.startScheduler(ctx, cluster); err != nil {
+		return err
+	}
+	if err := writeRecord(l.dir, cluster.KubeconfigPath(localcluster.UserAdmin)); err != nil {
 		return err
 	}
 	// What follows ends early when a process dies.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ended := make(chan error, 1)
-	go func() {
-		err := started.wait(ctx)
-		cancel(err)
-		ended <- err
-	}()
-	if err := l.show(ctx, started); err != nil {
-		if cause := context.Cause(ctx); isDied(cause) {
-			return cause
-		}
+	go func() { cancel(cluster.Wait(ctx)) }()
+	if err := l.show(ctx, cluster); err != nil && ctx.Err() == nil {
 		return err
 	}
-	return <-ended
+	<-ctx.Done()
+	if cause := context.Cause(ctx); isDied(cause) {
+		return cause
+	}
+	return nil
 }
 
 // takeREST decides on the REST address, and says so when it is not the usual one.
@@ -111,110 +95,37 @@ func (l *launcher) takeREST() (err error) {
 
 func (l *launcher) restURL() string { return "http://" + l.restAddress }
 
-// build compiles what is missing or stale.
-func (l *launcher) build(ctx context.Context) error {
-	programs := []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/kubectl-paddock"}
+func (l *launcher) binary(name string) string { return filepath.Join(l.bin, name) }
+
+// start starts the control plane, or connects to one that exists.
+func (l *launcher) start(ctx context.Context) (*localcluster.Cluster, error) {
 	if l.kubeconfig != "" {
-		programs = programs[1:]
+		l.screen.say("using the existing cluster of %s: only our scheduler is started, for pods with schedulerName yunikorn", l.kubeconfig)
+	} else {
+		l.screen.say("starting a control plane with %d simulated nodes in %s", l.nodes, l.dir)
 	}
-	announced := false
-	l.screen.quiet()
-	began := time.Now()
-	err := build.Build(ctx, build.Options{Root: l.root, Packages: programs, LDFlags: l.ldflags, Report: func(p build.Progress) {
-		if !announced && p.Total > 0 {
-			announced = true
-			l.screen.say("building %s: %s to compile", strings.Join(programs, " and "), packages(p.Total))
-			if p.Total > 1000 {
-				l.screen.say("this compiles Kubernetes from source: 5 to 10 minutes the first time, seconds from then on")
-			}
-		}
-		l.screen.progress(buildLine(p))
-	}})
-	if err != nil {
-		return err
-	}
-	l.screen.say("binaries in %s are up to date (%.1f s)", filepath.Join(l.root, "bin"), time.Since(began).Seconds())
-	return nil
+	return localcluster.Start(ctx, localcluster.Options{
+		Dir: l.dir, Kubeconfig: l.kubeconfig, Binary: l.binary("localplane"), Nodes: l.nodes,
+		Progress: func(s string) { l.screen.say("%s", s) },
+	})
 }
 
-func (l *launcher) binary(name string) string { return filepath.Join(l.root, "bin", name) }
-func (l *launcher) profile(name string) string {
-	return filepath.Join(l.root, "manifests", "config", name)
-}
-
-// start starts the cluster and the scheduler, or only the scheduler.
-func (l *launcher) start(ctx context.Context) (*running, error) {
+// startScheduler starts our scheduler. On a cluster that exists it has only our profile:
+// default-scheduler is the cluster's own.
+func (l *launcher) startScheduler(ctx context.Context, cluster *localcluster.Cluster) error {
+	o := localcluster.SchedulerOptions{Binary: l.binary("scheduler"), Config: manifests.TwoProfiles, RESTAddress: l.restAddress}
 	if l.kubeconfig != "" {
-		return l.startBeside(ctx)
+		o.Config, o.LeaderElection = manifests.SecondScheduler, true
 	}
-	l.screen.say("starting a control plane with %d simulated nodes in %s", l.nodes, l.dir)
-	cluster, err := localcluster.Start(ctx, localcluster.Options{
-		Dir: l.dir, Binary: l.binary("localplane"), Nodes: l.nodes, Progress: func(s string) { l.screen.say("%s", s) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	r := &running{
-		kubeconfig: cluster.KubeconfigPath(localcluster.UserAdmin), config: cluster.AdminConfig(), wait: cluster.Wait, stop: cluster.Stop,
-	}
-	if err := l.apply(ctx, r); err != nil {
-		return nil, errors.Join(err, r.stop())
-	}
-	_, err = cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
-		Binary: l.binary("scheduler"), Config: l.profile("two-profiles.yaml"), RESTAddress: l.restAddress,
-	})
-	if err != nil {
-		return nil, errors.Join(err, r.stop())
-	}
-	return r, nil
+	_, err := cluster.StartScheduler(ctx, o)
+	return err
 }
 
-// startBeside starts only our scheduler, with only our profile: default-scheduler is the cluster's own.
-func (l *launcher) startBeside(ctx context.Context) (*running, error) {
-	l.screen.say("using the existing cluster of %s: only our scheduler is started, for pods with schedulerName yunikorn", l.kubeconfig)
-	config, err := clientcmd.BuildConfigFromFlags("", l.kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig (KUBECONFIG): %w", err)
-	}
-	dir, err := localcluster.OpenStateDir(l.dir)
-	if err != nil {
-		return nil, err
-	}
-	r := &running{kubeconfig: l.kubeconfig, config: config, stop: dir.Close}
-	if err := l.apply(ctx, r); err != nil {
-		return nil, errors.Join(err, r.stop())
-	}
-	scheduler, err := localcluster.RunScheduler(ctx, dir, localcluster.SchedulerOptions{
-		Binary: l.binary("scheduler"), Config: l.profile("second-scheduler.yaml"), RESTAddress: l.restAddress,
-		Kubeconfig: l.kubeconfig, LeaderElection: true,
-	})
-	if err != nil {
-		return nil, errors.Join(err, r.stop())
-	}
-	stop := r.stop
-	r.stop = func() error { return errors.Join(scheduler.Stop(), stop()) }
-	r.wait = scheduler.Watch
-	return r, nil
-}
-
-// apply creates the samples. On a cluster that exists they are removed by stop.
-func (l *launcher) apply(ctx context.Context, r *running) error {
+// apply creates the samples.
+func (l *launcher) apply(ctx context.Context, applier *demo.Applier) error {
 	objects, err := demo.Read(samples.Files)
 	if err != nil {
 		return err
-	}
-	applier, err := demo.NewApplier(r.config)
-	if err != nil {
-		return err
-	}
-	if l.kubeconfig != "" {
-		stop := r.stop
-		r.stop = func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), removePatience)
-			defer cancel()
-			l.screen.say("removing the samples from the cluster")
-			return errors.Join(applier.Remove(ctx), stop())
-		}
 	}
 	foreign, err := applier.Apply(ctx, objects)
 	for _, name := range foreign {
@@ -227,37 +138,31 @@ func (l *launcher) apply(ctx context.Context, r *running) error {
 	return nil
 }
 
+// remove removes the samples from a cluster that goes on.
+func (l *launcher) remove(applier *demo.Applier) error {
+	if l.kubeconfig == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removePatience)
+	defer cancel()
+	l.screen.say("removing the samples from the cluster")
+	return applier.Remove(ctx)
+}
+
 // show waits for the samples, prints queues and help, and returns.
-func (l *launcher) show(ctx context.Context, r *running) error {
-	objects, err := demo.Read(samples.Files)
-	if err != nil {
+func (l *launcher) show(ctx context.Context, cluster *localcluster.Cluster) error {
+	pods, placed, err := demo.AwaitPlaced(ctx, cluster.Client(), samples.Placed, placePatience)
+	l.screen.say("%d sample pods are placed, of %d that the queues allow", placed, samples.Placed)
+	for i := range pods {
+		if p := &pods[i]; p.Spec.NodeName == "" {
+			l.screen.say("%s/%s waits: %s", p.Namespace, p.Name, cmp.Or(demo.Waits(p), "why is not known yet"))
+		}
+	}
+	if err != nil && !(errors.Is(err, demo.ErrNotPlaced) && l.kubeconfig != "") { // another cluster may have no room for them
 		return err
-	}
-	workloads, err := demo.Workloads(objects)
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(r.config)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
-	var latest []demo.Placement
-	l.screen.quiet()
-	err = demo.AwaitPlaced(ctx, client, workloads, placePatience, func(p []demo.Placement) {
-		latest = p
-		l.screen.progress(placementLine(p))
-	})
-	if _, missing := errors.AsType[*demo.NotPlacedError](err); missing && l.kubeconfig != "" {
-		l.screen.say("%v", err) // another cluster may have no room for them
-	} else if err != nil {
-		return err
-	}
-	l.screen.say("%s", placementLine(latest))
-	for _, line := range heldLines(latest) {
-		l.screen.say("%s", line)
 	}
 	l.table(ctx)
-	l.screen.plain(l.help(r.kubeconfig))
+	l.screen.plain(l.help(cluster.KubeconfigPath(localcluster.UserAdmin)))
 	return nil
 }
 

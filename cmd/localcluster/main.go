@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 )
 
 // settings are the flags.
@@ -24,8 +23,7 @@ type settings struct {
 	dir        string
 	kubeconfig string
 	rest       string
-	root       string
-	ldflags    string
+	bin        string   // directory of this program and of those that it starts
 	command    []string // empty: launch
 }
 
@@ -86,7 +84,6 @@ func parse(args []string, env func(string) string, stderr io.Writer) (settings, 
 	flags.StringVar(&s.dir, "dir", cmp.Or(env("DIR"), defaultDir), "directory for data, logs and kubeconfigs (DIR)")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", env("KUBECONFIG"), "use this existing cluster and start only the scheduler (KUBECONFIG)")
 	flags.StringVar(&s.rest, "rest", env("REST"), "address of the scheduler's REST API (REST); without it http://"+usualREST+", or a free port")
-	flags.StringVar(&s.ldflags, "ldflags", env("LDFLAGS"), "linker flags of all builds (LDFLAGS); without them, those that stamp the version of Kubernetes")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, usage)
 		flags.PrintDefaults()
@@ -114,14 +111,11 @@ func (s *settings) complete(nodes string) error {
 	if len(s.command) > 0 {
 		return nil // all else is known from what runs in dir
 	}
-	if s.root, err = build.FindRoot("."); err != nil {
-		return err
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("where this program is: %w", err)
 	}
-	if s.ldflags == "" {
-		if s.ldflags, err = build.LDFlags(s.root); err != nil {
-			return err
-		}
-	}
+	s.bin = filepath.Dir(program)
 	return s.checkKubeconfig()
 }
 

@@ -12,11 +12,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
-	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 )
 
 // environment makes a getenv from name, value pairs.
@@ -35,7 +34,6 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 	s := expect.Get(parse(nil, environment(), io.Discard))(t)
 	expect.That(t, s.nodes == 20 && filepath.Base(s.dir) == ".cluster" && s.kubeconfig+s.rest == "",
 		"defaults are %+v", s)
-	expect.Says(t, s.ldflags, "gitVersion=v1.")
 	s = expect.Get(parse([]string{"--nodes", "7"}, environment("NODES", "5", "DIR", "/elsewhere"), io.Discard))(t)
 	expect.That(t, s.nodes == 7 && s.dir == "/elsewhere", "got %+v", s)
 }
@@ -81,61 +79,30 @@ func runs(ctx context.Context, t *testing.T, args []string, code int, parts ...s
 func TestExitCodes(t *testing.T) {
 	runs(t.Context(), t, []string{"--help"}, 0, "-nodes")
 	runs(t.Context(), t, []string{"--nodes=x"}, 2, "error: nodes")
-	interrupted, cancel := context.WithCancel(t.Context())
-	cancel()
-	runs(interrupted, t, []string{"--dir", t.TempDir(), "--rest", "http://127.0.0.1:0"}, 0, "everything is stopped")
 	var problems bytes.Buffer
 	died := &localcluster.DiedError{Name: "etcd", Log: "/logs/etcd.log", Tail: "no space left"}
 	expect.Same(t, "exit code of an end", 1, fail(&problems, fmt.Errorf("wrapped: %w", died)))
 	expect.Says(t, problems.String(), "last lines of /logs/etcd.log:\nno space left\n", "etcd ended by itself")
 }
 
-func TestScreenWithoutTerminal(t *testing.T) {
-	var out bytes.Buffer
-	s := newScreen(&out)
-	s.progress("one of nine")
-	s.progress("two of nine")
-	s.say("done with %d", 9)
-	s.plain("table\n")
-	lines := regexp.MustCompile(`^\[ *\d+\.\ds\] one of nine\n\[ *\d+\.\ds\] done with 9\ntable\n$`)
-	expect.That(t, lines.MatchString(out.String()), "unexpected output %q", out.String())
-	s = newScreen(&out)
-	out.Reset()
-	s.quiet()
-	s.progress("too early")
-	expect.That(t, out.Len() == 0, "progress was shown at once: %q", out.String())
-}
-
-func TestScreenOnATerminal(t *testing.T) {
-	var out bytes.Buffer
-	s := newScreen(&out)
-	s.terminal = true
-	s.progress("first")
-	s.progress("second" + strings.Repeat("!", 200))
-	expect.Same(t, "columns of the changing line", columns, s.shown)
-	s.say("message")
-	text := out.String()
-	expect.That(t, strings.Count(text, "\r") == 4 && strings.HasSuffix(text, "s] message\n"),
-		"unexpected output %q", text)
-	expect.Says(t, text, "second")
-}
-
-func TestLines(t *testing.T) {
-	for want, p := range map[string]build.Progress{
-		"checking and linking":                     {},
-		"1 package to compile":                     {Total: 1},
-		"compiled 5 of 20 packages (25%), now net": {Done: 5, Total: 20, Package: "net"},
-		"compiled 20 packages, linking":            {Done: 20, Total: 20, Package: "main"},
-	} {
-		expect.Same(t, "line", want, buildLine(p))
-	}
-	placements := []demo.Placement{
-		{Workload: demo.Workload{Kind: "Deployment", Namespace: "ns", Name: "d", Pods: 5, Placed: 4}, Made: 5, OnNode: 4},
-		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "p", Pods: 1, Placed: 1}, Made: 1, OnNode: 1},
-		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "late", Pods: 1, Placed: 1}, Made: 1},
-	}
-	expect.Same(t, "line", "5 of 6 sample pods are placed", placementLine(placements))
-	expect.Same(t, "held", []string{"Deployment ns/d: 1 of 5 pods is pending, as its queue allows no more"}, heldLines(placements))
+// TestInterrupt: Ctrl-C while the control plane starts ends what was started, and is no failure.
+func TestInterrupt(t *testing.T) {
+	bin, began := t.TempDir(), filepath.Join(t.TempDir(), "began")
+	expect.OK(t, os.WriteFile(filepath.Join(bin, "localplane"), []byte("#!/bin/sh\ntouch "+began+"\nexec sleep 600\n"), 0o700))
+	var said bytes.Buffer
+	l := &launcher{settings: settings{bin: bin, dir: t.TempDir(), nodes: 1, rest: "http://127.0.0.1:0"}, screen: newScreen(&said)}
+	interrupted, cancel := context.WithCancel(t.Context())
+	go func() {
+		for interrupted.Err() == nil {
+			if _, err := os.Stat(began); err == nil {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	expect.Holds(t, l.run(interrupted))
+	lines := regexp.MustCompile(`^\[ *\d+\.\ds\] starting a control plane .*\n\[ *\d+\.\ds\] everything is stopped\n$`)
+	expect.That(t, lines.MatchString(said.String()), "unexpected output %q", said.String())
 }
 
 func TestOccupiedRESTAddressIsRefused(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -15,12 +16,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Cluster is a running control plane. Its methods may be called from several goroutines.
+// Cluster is a running control plane, or schedulers on one that is not ours. Its methods may be
+// called from several goroutines.
 type Cluster struct {
 	options Options
 	ports   ports
 	pki     *pki
-	dir     *StateDir
+	dir     *stateDir
 	admin   *rest.Config
 	client  kubernetes.Interface
 	died    chan *Process
@@ -39,7 +41,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := OpenStateDir(o.Dir)
+	dir, err := openStateDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,19 +53,27 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 }
 
 func (c *Cluster) up(ctx context.Context) error {
+	if c.options.Kubeconfig != "" {
+		return c.connect()
+	}
 	began := time.Now()
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	for _, name := range []string{Etcd, APIServer} {
-		if err := c.StartComponent(ctx, name); err != nil {
+	for _, g := range []program{c.etcd(), c.apiServer()} {
+		if _, err := c.start(ctx, g); err != nil {
 			return err
 		}
 	}
 	// The other two need only the API server, so they start in parallel.
-	first := make(chan error, 1)
-	go func() { first <- c.StartComponent(ctx, ControllerManager) }()
-	if err := errors.Join(c.StartComponent(ctx, Nodes), <-first); err != nil {
+	var others errgroup.Group
+	for _, g := range []program{c.controllerManager(), c.nodeAgent()} {
+		others.Go(func() error {
+			_, err := c.start(ctx, g)
+			return err
+		})
+	}
+	if err := others.Wait(); err != nil {
 		return err
 	}
 	if err := c.grantScheduler(ctx); err != nil {
@@ -92,8 +102,13 @@ func (c *Cluster) prepare() (err error) {
 	if err := c.writeKubeconfigs(); err != nil {
 		return err
 	}
+	return c.connect()
+}
+
+// connect makes the client of the administrator.
+func (c *Cluster) connect() (err error) {
 	if c.admin, err = clientcmd.BuildConfigFromFlags("", c.KubeconfigPath(UserAdmin)); err != nil {
-		return fmt.Errorf("read back the admin kubeconfig: %w", err)
+		return fmt.Errorf("kubeconfig of the administrator: %w", err)
 	}
 	c.admin.QPS, c.admin.Burst = -1, -1
 	if c.client, err = kubernetes.NewForConfig(c.admin); err != nil {
@@ -173,17 +188,6 @@ func (c *Cluster) Process(name string) *Process {
 	return c.processes[name]
 }
 
-// StartComponent starts a component that does not run and waits until it is ready.
-func (c *Cluster) StartComponent(ctx context.Context, name string) error {
-	k, ok := c.component(name)
-	if !ok {
-		return fmt.Errorf("start %s: no such component", name)
-	}
-	k.name, k.binary, k.args = name, c.options.Binary, append([]string{name}, k.args...)
-	_, err := c.start(ctx, k)
-	return err
-}
-
 // Wait waits until a process of the cluster ends that was not stopped or killed through
 // this package; it returns a *DiedError then. It returns nil when the context ends.
 func (c *Cluster) Wait(ctx context.Context) error {
@@ -214,5 +218,5 @@ func (c *Cluster) Stop() error {
 	for _, p := range running {
 		errs = append(errs, p.Stop())
 	}
-	return errors.Join(append(errs, c.dir.Close())...)
+	return errors.Join(append(errs, c.dir.close())...)
 }

@@ -34,35 +34,21 @@ func newPorts() (p ports, err error) {
 func (c *Cluster) apiURL() string  { return "https://" + address(c.ports.apiServer) }
 func (c *Cluster) etcdURL() string { return "http://" + address(c.ports.etcd) }
 
-// component returns the program of a component, without its name and binary; false for an
-// unknown name.
-func (c *Cluster) component(name string) (program, bool) {
-	switch name {
-	case Etcd:
-		return c.etcd(), true
-	case APIServer:
-		return c.apiServer(), true
-	case ControllerManager:
-		return c.controllerManager(), true
-	case Nodes:
-		return c.nodeAgent(), true
-	default:
-		return program{}, false
-	}
+// component returns the program of a component.
+func (c *Cluster) component(name, url, ready string, readyIn time.Duration, args ...string) program {
+	return program{name: name, binary: c.options.Binary, args: append([]string{name}, args...), url: url, ready: ready, readyIn: readyIn}
 }
 
 // etcd does not sync to disk, and elects itself at once: the data is not needed after the
 // cluster's end.
 func (c *Cluster) etcd() program {
 	peer := "http://" + address(c.ports.etcdPeer)
-	args := []string{
-		"--name=local", "--data-dir=" + filepath.Join(c.options.Dir, "etcd"),
-		"--listen-client-urls=" + c.etcdURL(), "--advertise-client-urls=" + c.etcdURL(),
-		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
+	return c.component(Etcd, c.etcdURL(), "/health", 30*time.Second,
+		"--name=local", "--data-dir="+filepath.Join(c.options.Dir, "etcd"),
+		"--listen-client-urls="+c.etcdURL(), "--advertise-client-urls="+c.etcdURL(),
+		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=local="+peer,
 		"--unsafe-no-fsync", "--heartbeat-interval=10", "--election-timeout=100",
-		"--quota-backend-bytes=8589934592", "--log-level=warn",
-	}
-	return program{args: args, url: c.etcdURL(), ready: "/health", readyIn: 30 * time.Second}
+		"--quota-backend-bytes=8589934592", "--log-level=warn")
 }
 
 func (c *Cluster) apiServer() program {
@@ -82,7 +68,7 @@ func (c *Cluster) apiServer() program {
 		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 	}
 	args = append(args, c.options.APIServerArgs...)
-	return program{args: args, url: c.apiURL(), ready: "/readyz", readyIn: 2 * time.Minute}
+	return c.component(APIServer, c.apiURL(), "/readyz", 2*time.Minute, args...)
 }
 
 // controllerManager runs all default controllers. Without more QPS the first service account takes five seconds; without
@@ -90,26 +76,22 @@ func (c *Cluster) apiServer() program {
 // for a sign of life.
 func (c *Cluster) controllerManager() program {
 	kubeconfig := c.KubeconfigPath(userControllerManager)
-	args := []string{
-		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+	return c.component(ControllerManager, "https://"+address(c.ports.controllerManager), "/healthz", time.Minute,
+		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.ports.controllerManager),
-		"--cert-dir=" + filepath.Join(c.options.Dir, "kube-controller-manager"), "--leader-elect=false",
-		"--use-service-account-credentials=true", "--service-account-private-key-file=" + c.pki.file("sa.key"),
-		"--root-ca-file=" + c.pki.file("ca.crt"),
-		"--cluster-signing-cert-file=" + c.pki.file("ca.crt"), "--cluster-signing-key-file=" + c.pki.file("ca.key"),
-		"--flex-volume-plugin-dir=" + filepath.Join(c.options.Dir, "flexvolume"), "--service-cluster-ip-range=10.96.0.0/16",
+		"--cert-dir="+filepath.Join(c.options.Dir, "kube-controller-manager"), "--leader-elect=false",
+		"--use-service-account-credentials=true", "--service-account-private-key-file="+c.pki.file("sa.key"),
+		"--root-ca-file="+c.pki.file("ca.crt"),
+		"--cluster-signing-cert-file="+c.pki.file("ca.crt"), "--cluster-signing-key-file="+c.pki.file("ca.key"),
+		"--flex-volume-plugin-dir="+filepath.Join(c.options.Dir, "flexvolume"), "--service-cluster-ip-range=10.96.0.0/16",
 		"--kube-api-qps=200", "--kube-api-burst=400",
 		"--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10", "--concurrent-gc-syncs=20", "--concurrent-namespace-syncs=20",
-		"--node-monitor-grace-period=8760h",
-	}
-	url := "https://" + address(c.ports.controllerManager)
-	return program{args: args, url: url, ready: "/healthz", readyIn: time.Minute}
+		"--node-monitor-grace-period=8760h")
 }
 
 func (c *Cluster) nodeAgent() program {
-	args := []string{"--kubeconfig=" + c.KubeconfigPath(UserAdmin), "--listen=" + address(c.ports.nodes)}
-	url := "http://" + address(c.ports.nodes)
-	return program{args: args, url: url, ready: "/readyz", readyIn: time.Minute}
+	return c.component(Nodes, "http://"+address(c.ports.nodes), "/readyz", time.Minute,
+		"--kubeconfig="+c.KubeconfigPath(UserAdmin), "--listen="+address(c.ports.nodes))
 }
 
 // probe shows no certificate, because readiness needs no permission, and does not check the

@@ -4,12 +4,12 @@
 //
 //	cluster, err := localcluster.Start(ctx, localcluster.Options{Dir: t.TempDir(), Binary: "bin/localplane", Nodes: 20})
 //	defer cluster.Stop()
-//	scheduler, err := cluster.StartScheduler(ctx, localcluster.SchedulerOptions{Binary: "bin/scheduler", Config: "config.yaml"})
+//	scheduler, err := cluster.StartScheduler(ctx, localcluster.SchedulerOptions{Binary: "bin/scheduler", Config: manifests.SecondScheduler})
 //	client, err := kubernetes.NewForConfig(cluster.AdminConfig())
 //
 // Start returns when pods can be created: the default service account exists and all
-// nodes are Ready and untainted. Each process can be stopped, killed and started again, the
-// scheduler included; its output is in Dir/logs/NAME.log. Every Start is a
+// nodes are Ready and untainted. Each process can be stopped and killed, and a scheduler started
+// again; the output of a process is in Dir/logs/NAME.log. Every Start is a
 // fresh cluster: the data of an earlier one in Dir is removed, and a Dir that a running
 // cluster uses is refused.
 //

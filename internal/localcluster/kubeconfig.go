@@ -30,8 +30,12 @@ var identities = map[string]struct {
 	userControllerManager: {"system:kube-controller-manager", nil},
 }
 
-// KubeconfigPath returns the path of the kubeconfig of a user, UserAdmin or UserScheduler.
+// KubeconfigPath returns the path of the kubeconfig of a user, UserAdmin or UserScheduler. In a
+// cluster that is not ours there is only the one.
 func (c *Cluster) KubeconfigPath(user string) string {
+	if c.options.Kubeconfig != "" {
+		return c.options.Kubeconfig
+	}
 	return filepath.Join(c.options.Dir, user+".kubeconfig")
 }
 

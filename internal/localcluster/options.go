@@ -13,6 +13,10 @@ type Options struct {
 	// Dir holds the state: data, certificates, kubeconfigs, logs. Required. It is created
 	// if missing; the data of an earlier cluster there is removed.
 	Dir string
+	// Kubeconfig is that of an administrator of an existing cluster. Then only schedulers
+	// are started, and Binary, Nodes, NodeSpec and APIServerArgs are not used. Empty means a
+	// cluster of our own.
+	Kubeconfig string
 	// Binary is the path of the localplane binary. Required.
 	Binary string
 	// Nodes is the number of nodes to start with; 0 means none.
@@ -27,8 +31,8 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	_, err := os.Stat(o.Binary)
-	if err != nil {
-		return o, fmt.Errorf("options: Binary: build it with \"go build -o bin/ ./cmd/localplane\": %w", err)
+	if err != nil && o.Kubeconfig == "" {
+		return o, fmt.Errorf("options: Binary: build it with \"make binaries\": %w", err)
 	}
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return o, fmt.Errorf("options: Dir: %w", err)

@@ -66,38 +66,31 @@ func TestFreePort(t *testing.T) {
 
 func TestStateDirIsTakenOverClean(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	d := expect.Get(OpenStateDir(dir))(t)
-	expect.Refused(OpenStateDir(dir))(t, ErrInUse.Error())
+	d := expect.Get(openStateDir(dir))(t)
+	expect.Refused(openStateDir(dir))(t, ErrInUse.Error())
 	expect.OK(t, os.CopyFS(dir, fstest.MapFS{"etcd/member/data": {}, "pki/ca.key": {}, "logs/etcd.log": {}, "notes.txt": {}}))
-	expect.OK(t, d.Close())
-	again := expect.Get(OpenStateDir(dir))(t)
+	expect.OK(t, d.close())
+	again := expect.Get(openStateDir(dir))(t)
 	for file, want := range map[string]bool{"etcd": false, "pki": false, "logs/etcd.log": false, "logs/etcd.log.old": true, "notes.txt": true} {
 		_, err := os.Stat(filepath.Join(dir, file))
 		expect.Same(t, file+" exists", want, err == nil)
 	}
-	expect.Holds(t, again.Close())
+	expect.Holds(t, again.close())
 }
 
 func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "etcd")
 	expect.OK(t, os.WriteFile(precious, []byte("x"), 0o600))
-	expect.Refused(OpenStateDir(dir))(t, "choose another one")
+	expect.Refused(openStateDir(dir))(t, "choose another one")
 	expect.Get(os.Stat(precious))(t)
 }
 
 func TestOptions(t *testing.T) {
 	binary := os.Args[0]
-	expect.Refused(Options{Dir: "x", Binary: "no/such/file"}.withDefaults())(t, "go build")
+	expect.Refused(Options{Dir: "x", Binary: "no/such/file"}.withDefaults())(t, "make binaries")
 	o := expect.Get(Options{Dir: "x", Binary: binary}.withDefaults())(t)
 	expect.That(t, filepath.IsAbs(o.Dir), "%s is not absolute", o.Dir)
-}
-
-func given(t *testing.T, dir, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, "given.yaml")
-	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
 }
 
 func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
@@ -107,7 +100,7 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 		"replaced": {"clientConnection: {kubeconfig: old, qps: 5}\n", "clientConnection:\n  kubeconfig: /k\n  qps: 5\n"},
 	} {
 		run := expect.Get(prepareScheduler(dir, SchedulerOptions{
-			Name: "second", Binary: "bin/s", Config: given(t, dir, test.given), Kubeconfig: "/k", Args: []string{"--v=4"}, Env: []string{"A=b"},
+			Name: "second", Binary: "bin/s", Config: []byte(test.given), Kubeconfig: "/k", Args: []string{"--v=4"}, Env: []string{"A=b"},
 		}))(t)
 		got := expect.Get(os.ReadFile(filepath.Join(dir, "second", "config.yaml")))(t)
 		expect.Same(t, name, test.want, string(got))
@@ -122,7 +115,7 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 func TestFlagsOfManifests(t *testing.T) {
 	dir := t.TempDir()
 	run := expect.Get(prepareScheduler(dir, SchedulerOptions{
-		Name: "s", Binary: "bin/s", Config: given(t, dir, "kind: X\n"), Kubeconfig: "/k", LeaderElection: true, Args: []string{"--v=4"},
+		Name: "s", Binary: "bin/s", Config: []byte("kind: X\n"), Kubeconfig: "/k", LeaderElection: true, Args: []string{"--v=4"},
 		Flags: []string{"--config=/etc/s.yaml", "--authentication-kubeconfig=/etc/a", "--authorization-kubeconfig=/etc/b", "--leader-elect=false"},
 	}))(t)
 	want := []string{
@@ -135,8 +128,7 @@ func TestFlagsOfManifests(t *testing.T) {
 func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles, manifests.TwoProfilesDaemonSets} {
-		from := given(t, dir, string(shipped))
-		expect.Get(prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: from, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}))(t)
+		expect.Get(prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: shipped, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}))(t)
 		got := expect.Get(os.ReadFile(filepath.Join(dir, "scheduler", "config.yaml")))(t)
 		want := strings.Count(string(shipped), "name: QueueSort\n")
 		expect.That(t, want > 0, "there is no profile in\n%s", shipped)
@@ -146,13 +138,10 @@ func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
 
 func TestBadSchedulerOptions(t *testing.T) {
 	dir := t.TempDir()
-	empty, broken := filepath.Join(dir, "empty"), filepath.Join(dir, "broken")
-	plain := filepath.Join(dir, "plain")
-	expect.OK(t, errors.Join(os.WriteFile(plain, []byte("profiles: [{schedulerName: a}, 7]\n"), 0o600), os.WriteFile(empty, nil, 0o600), os.WriteFile(broken, []byte("a: [\n"), 0o600)))
+	plain := []byte("profiles: [{schedulerName: a}, 7]\n")
 	for want, o := range map[string]SchedulerOptions{
-		"empty":             {Binary: "b", Config: empty},
-		broken:              {Binary: "b", Config: broken},
-		"no such file":      {Binary: "b", Config: filepath.Join(dir, "missing")},
+		"only comments":     {Binary: "b", Config: []byte("# none\n")},
+		"did not find":      {Binary: "b", Config: []byte("a: [\n")},
 		"args of QueueSort": {Binary: "b", Config: plain, RESTAddress: "127.0.0.1:7"},
 		"need a Config":     {Binary: "b", Flags: []string{"--config=/etc/s.yaml"}},
 		"and --config=":     {Binary: "b", Config: plain, Flags: []string{"--v=2"}},

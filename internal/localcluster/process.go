@@ -1,7 +1,6 @@
 package localcluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -81,21 +80,6 @@ func (p *Process) Running() bool {
 		return false
 	default:
 		return true
-	}
-}
-
-// Watch waits until the process ends without being asked to by this package; it returns a *DiedError then, and nil when
-// the context ends first.
-func (p *Process) Watch(ctx context.Context) error {
-	select {
-	case <-p.done:
-		if !p.intended.Load() {
-			return died(p)
-		}
-		<-ctx.Done()
-		return nil
-	case <-ctx.Done():
-		return nil
 	}
 }
 

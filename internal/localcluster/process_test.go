@@ -57,25 +57,13 @@ func TestOwnEndIsReported(t *testing.T) {
 	p := startChild(t, "broken")
 	never := func(context.Context) (bool, error) { return false, nil }
 	var e *DiedError
-	for name, err := range map[string]error{
-		"watched": p.Watch(t.Context()), "awaited": awaitProcess(t.Context(), p, time.Minute, never),
-	} {
-		if !errors.As(err, &e) {
-			t.Fatalf("%s: got %v, want a DiedError", name, err)
-		}
+	if err := awaitProcess(t.Context(), p, time.Minute, never); !errors.As(err, &e) {
+		t.Fatalf("got %v, want a DiedError", err)
 	}
 	var exit *exec.ExitError
 	expect.That(t, e.Name == "child" && e.Tail == "cannot go on" && errors.As(e, &exit) && exit.ExitCode() == 3,
 		"unexpected report %+v", e)
 	expect.Fails(t, e, "child ended by itself (exit status 3), see "+p.Log())
-}
-
-func TestWantedEndIsNotReported(t *testing.T) {
-	p := startChild(t, "polite")
-	expect.OK(t, p.Stop())
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	expect.Holds(t, p.Watch(ctx))
 }
 
 func TestAwaitingLosesPatience(t *testing.T) {

@@ -21,24 +21,22 @@ type SchedulerOptions struct {
 	Name string
 	// Binary is the path of the scheduler. Required.
 	Binary string
-	// Config is the path of a KubeSchedulerConfiguration; empty means the binary's
-	// built-in one. A copy with clientConnection.kubeconfig is used, because
-	// kube-scheduler ignores --kubeconfig beside --config.
-	Config string
+	// Config is a KubeSchedulerConfiguration; empty means the binary's built-in one.
+	// clientConnection.kubeconfig is added, because kube-scheduler ignores --kubeconfig
+	// beside --config.
+	Config []byte
 	// RESTAddress is the host:port of the REST interface, written to argument restAddress
-	// in the copy of Config. Empty means the address in Config. It needs a Config with
+	// in Config. Empty means the address in Config. It needs a Config with
 	// arguments of QueueSort.
 	RESTAddress string
-	// Kubeconfig is the path of the kubeconfig to use. Empty means that of User.
+	// Kubeconfig is the path of the kubeconfig to use. Empty means that of UserScheduler.
 	Kubeconfig string
-	// User is UserScheduler or UserAdmin; empty means UserScheduler.
-	User string
 	// LeaderElection enables leader election. Then the scheduler is ready when it serves,
 	// leader or not.
 	LeaderElection bool
 	// Flags, if any, are those of a manifest, and replace the flags that are chosen here.
-	// Only the files that they name are replaced (by the copy of Config and by
-	// Kubeconfig), and --secure-port is added.
+	// Only the files that they name are replaced (by that of Config and by Kubeconfig),
+	// and --secure-port is added.
 	Flags []string
 	// Args are appended to the flags, Env to the environment ("NAME=value").
 	Args, Env []string
@@ -47,31 +45,13 @@ type SchedulerOptions struct {
 // StartScheduler starts a scheduler and waits until its /readyz answers: its caches are in sync, its first cycles may run.
 func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Process, error) {
 	if o.Kubeconfig == "" {
-		o.Kubeconfig = c.KubeconfigPath(cmp.Or(o.User, UserScheduler))
+		o.Kubeconfig = c.KubeconfigPath(UserScheduler)
 	}
 	run, err := prepareScheduler(c.options.Dir, o)
 	if err != nil {
 		return nil, err
 	}
 	return c.start(ctx, run)
-}
-
-// RunScheduler starts a scheduler against a cluster that is not ours and waits until its
-// /readyz answers. o.Kubeconfig is required; dir gets its configuration, certificates and
-// log. The caller stops the process.
-func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Process, error) {
-	run, err := prepareScheduler(dir.path, o)
-	if err != nil {
-		return nil, err
-	}
-	p, err := launch(run, dir.path, func(*Process) {})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.awaitReady(ctx); err != nil {
-		return nil, errors.Join(err, p.Stop())
-	}
-	return p, nil
 }
 
 // prepareScheduler chooses a port and writes the configuration below dir.
@@ -89,9 +69,9 @@ func prepareScheduler(dir string, o SchedulerOptions) (program, error) {
 		return run, fmt.Errorf("prepare %s: %w", run.name, err)
 	}
 	config := ""
-	if o.Config != "" {
+	if len(o.Config) > 0 {
 		config = filepath.Join(work, "config.yaml")
-		if err := copySchedulerConfig(o.Config, config, o.Kubeconfig, o.RESTAddress); err != nil {
+		if err := writeSchedulerConfig(config, o); err != nil {
 			return run, err
 		}
 	}
@@ -133,33 +113,30 @@ func shippedFlags(flags []string, config, kubeconfig string) ([]string, error) {
 	return out, nil
 }
 
-// copySchedulerConfig copies a configuration, sets its kubeconfig, and sets the REST
-// address if one is given.
-func copySchedulerConfig(from, to, kubeconfig, restAddress string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
+// writeSchedulerConfig writes a configuration with its kubeconfig, and with the REST address if
+// one is given.
+func writeSchedulerConfig(to string, o SchedulerOptions) error {
+	var config map[string]any
+	if err := yaml.UnmarshalStrict(o.Config, &config); err != nil {
 		return fmt.Errorf("scheduler configuration: %w", err)
 	}
-	var config map[string]any
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		return fmt.Errorf("scheduler configuration %s: %w", from, err)
-	}
 	if config == nil {
-		return fmt.Errorf("scheduler configuration %s: the file is empty", from)
+		return errors.New("scheduler configuration: it has only comments")
 	}
 	connection, ok := config["clientConnection"].(map[string]any)
 	if !ok {
 		connection = map[string]any{}
 	}
-	connection["kubeconfig"] = kubeconfig
+	connection["kubeconfig"] = o.Kubeconfig
 	config["clientConnection"] = connection
-	if restAddress != "" && setRESTAddress(config, restAddress) == 0 {
-		return fmt.Errorf("scheduler configuration %s: no profile has pluginConfig with args of QueueSort, where restAddress belongs", from)
+	if o.RESTAddress != "" && setRESTAddress(config, o.RESTAddress) == 0 {
+		return errors.New("scheduler configuration: no profile has pluginConfig with args of QueueSort, where restAddress belongs")
 	}
-	if data, err = yaml.Marshal(config); err != nil {
-		return fmt.Errorf("scheduler configuration %s: %w", from, err)
+	data, err := yaml.Marshal(config)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o644)
 	}
-	if err := os.WriteFile(to, data, 0o644); err != nil {
+	if err != nil {
 		return fmt.Errorf("scheduler configuration: %w", err)
 	}
 	return nil

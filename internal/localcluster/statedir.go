@@ -14,18 +14,16 @@ const lockName = "local-cluster.lock"
 // ErrInUse is returned by Start when a running cluster uses the directory.
 var ErrInUse = errors.New("a running cluster uses this directory")
 
-// StateDir is a directory that one process has locked. Close it when it is not used any
-// more.
-type StateDir struct {
+// stateDir is a directory that one process has locked.
+type stateDir struct {
 	path string
 	lock *os.File
 }
 
-// OpenStateDir creates or takes over a directory and removes the data of an earlier
+// openStateDir creates or takes over a directory and removes the data of an earlier
 // cluster. It refuses a directory with any other content, and one that is in use with
-// ErrInUse. Logs of the previous cluster are kept as NAME.log.old. Start calls it;
-// callers need it only for RunScheduler.
-func OpenStateDir(path string) (*StateDir, error) {
+// ErrInUse. Logs of the previous cluster are kept as NAME.log.old.
+func openStateDir(path string) (*stateDir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -45,7 +43,7 @@ func OpenStateDir(path string) (*StateDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	d := &StateDir{path, lock}
+	d := &stateDir{path, lock}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = ErrInUse
@@ -53,13 +51,13 @@ func OpenStateDir(path string) (*StateDir, error) {
 		return nil, errors.Join(fmt.Errorf("state directory %s: %w", path, err), lock.Close())
 	}
 	if err := d.clean(); err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
 // clean removes the data that must not survive into the next cluster.
-func (d *StateDir) clean() error {
+func (d *stateDir) clean() error {
 	for _, name := range []string{"etcd", "pki"} {
 		if err := os.RemoveAll(filepath.Join(d.path, name)); err != nil {
 			return fmt.Errorf("state directory: remove the cluster before: %w", err)
@@ -77,8 +75,8 @@ func (d *StateDir) clean() error {
 	return nil
 }
 
-// Close unlocks the directory. Its files stay.
-func (d *StateDir) Close() error {
+// close unlocks the directory. Its files stay.
+func (d *stateDir) close() error {
 	if err := d.lock.Close(); err != nil {
 		return fmt.Errorf("state directory: %w", err)
 	}

@@ -28,8 +28,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 )
 
 func main() {
@@ -146,7 +144,7 @@ func choose(all []suite, o options) ([]suite, error) {
 }
 
 func prepare(ctx context.Context, dir string) (w *workshop, etcd string, err error) {
-	root, err := build.FindRoot(".")
+	root, err := sourcesOf(ctx, "github.com/paddock-scheduler/paddock")
 	if err != nil {
 		return nil, "", err
 	}

@@ -23,7 +23,7 @@ type workshop struct {
 // newWorkshop rewrites all suites and libraries into dir. Nothing is written elsewhere:
 // the overlay shows the go command the files at paths that do not exist.
 func newWorkshop(ctx context.Context, root, dir string) (*workshop, error) {
-	kubernetes, err := kubernetesSources(ctx, root)
+	kubernetes, err := sourcesOf(ctx, "k8s.io/kubernetes")
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +54,12 @@ func newWorkshop(ctx context.Context, root, dir string) (*workshop, error) {
 	return w, os.WriteFile(w.overlay, text, 0o600)
 }
 
-// kubernetesSources returns the directory of the module cache with our version.
-func kubernetesSources(ctx context.Context, root string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-C", root, "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+// sourcesOf returns the directory of a module: the root of this repository, or the version that
+// it uses in the module cache.
+func sourcesOf(ctx context.Context, module string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", fmt.Errorf("where the sources of Kubernetes are: %w", err)
+		return "", fmt.Errorf("where the sources of %s are: %w", module, err)
 	}
 	return string(bytes.TrimSpace(out)), nil
 }

@@ -89,7 +89,7 @@ func TestEachSuiteOfUpstreamIsKnown(t *testing.T) {
 // as paths below test/integration, sorted.
 func upstreamSuites(t *testing.T) (paths []string) {
 	t.Helper()
-	top := filepath.Join(expect.Get(kubernetesSources(t.Context(), "."))(t), "test", "integration")
+	top := filepath.Join(expect.Get(sourcesOf(t.Context(), "k8s.io/kubernetes"))(t), "test", "integration")
 	note := func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Base(path) == "main_test.go" { // each has one, to start etcd
 			path, _ = filepath.Rel(top, filepath.Dir(path)) // both are absolute

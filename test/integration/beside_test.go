@@ -13,17 +13,13 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // startKubeScheduler builds upstream's scheduler and runs it beside the one of the test,
 // for pods of default-scheduler.
 func (e *env) startKubeScheduler() {
-	root := expect.Get(build.FindRoot("."))(e)
-	e.ok(build.Build(e.Context(), build.Options{
-		Root: root, LDFlags: suite.ldflags, Packages: []string{"k8s.io/kubernetes/cmd/kube-scheduler"},
-	}))
+	e.ok(compile(e.Context(), "k8s.io/kubernetes/cmd/kube-scheduler"))
 	p := expect.Get(suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{
 		Name: "kube-scheduler-" + e.id, Binary: root + "/bin/kube-scheduler", Args: []string{"--v=2"},
 	}))(e)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +50,7 @@ type env struct {
 	id       string // short and unique; names and labels begin with it
 	ns       string // where pods are created
 	settings settings
-	config   string // path of the scheduler's configuration
+	config   []byte // of the scheduler
 	rest     string // address of the REST interface
 	process  *localcluster.Process
 	nodePool string
@@ -209,9 +207,7 @@ func (e *env) writeSchedulerConfig() {
 			argsOf(p.(map[string]any), a.plugin)[a.name] = a.value
 		}
 	}
-	text := expect.Get(yaml.Marshal(configuration))(e)
-	e.config = filepath.Join(e.TempDir(), "scheduler.yaml")
-	e.ok(os.WriteFile(e.config, text, 0o600))
+	e.config = expect.Get(yaml.Marshal(configuration))(e)
 }
 
 // argsOf returns the arguments of a plugin in a profile, which may be new.

@@ -6,14 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 )
 
 // pool is the label that keeps the pods of a test on the nodes of that test.
@@ -29,7 +30,6 @@ var suite struct {
 	scheduler string // path of the binary
 	launcher  string // path of the program behind "make run"
 	plugin    string // path of kubectl-paddock
-	ldflags   string // what they were linked with
 	audit     string // path of the API server's audit log
 }
 
@@ -60,7 +60,12 @@ func TestMain(m *testing.M) {
 func startSuite(dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build takes long
 	defer cancel()
-	binaries, err := compile(ctx)
+	began := time.Now()
+	if err := compile(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("integration: built for %.1f s\n", time.Since(began).Seconds())
+	binaries, err := filepath.Abs(filepath.Join(root, "bin"))
 	if err != nil {
 		return err
 	}
@@ -88,25 +93,15 @@ func startSuite(dir string) error {
 	return nil
 }
 
-// compile builds the binaries as far as needed, with the linker flags of the Makefile if make runs the
-// tests, and returns their directory. The go command decides whether there is something to do.
-func compile(ctx context.Context) (string, error) {
-	root, err := build.FindRoot(".")
-	if err != nil {
-		return "", err
+// root is the directory of the repository.
+const root = "../.."
+
+// compile has make build programs as far as needed, all of cmd unless some are named: the
+// Makefile has the flags of all builds.
+func compile(ctx context.Context, programs ...string) error {
+	build := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", root, "binaries", "PROGRAMS="+strings.Join(programs, " "))
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("make binaries: %w\n%s", err, text)
 	}
-	if suite.ldflags = os.Getenv("LDFLAGS"); suite.ldflags == "" {
-		if suite.ldflags, err = build.LDFlags(root); err != nil {
-			return "", err
-		}
-		const stamp = " -X github.com/paddock-scheduler/paddock/pkg/rest/documents.Build"
-		suite.ldflags += stamp + "Version=v0.0.0-test" + stamp + "Commit=0123abcd" + stamp + "Date=2026-01-02"
-	}
-	began := time.Now()
-	err = build.Build(ctx, build.Options{
-		Root: root, LDFlags: suite.ldflags,
-		Packages: []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/localcluster", "./cmd/kubectl-paddock"},
-	})
-	fmt.Printf("integration: built for %.1f s\n", time.Since(began).Seconds())
-	return filepath.Join(root, "bin"), err
+	return nil
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -69,12 +70,18 @@ func (e *env) checkBuild() {
 		e.Fatalf("not one cluster with one build: %+v", clusters)
 	}
 	got := clusters[0].RMBuildInformation[0]
+	ldflags := ""
+	for _, s := range expect.Get(buildinfo.ReadFile(suite.scheduler))(e).Settings {
+		if s.Key == "-ldflags" {
+			ldflags = s.Value
+		}
+	}
 	flags := map[string]string{"buildVersion": "Version", "coreSHA": "Commit", "shimSHA": "Commit", "buildDate": "Date"}
 	for field, flag := range flags {
-		_, want, _ := strings.Cut(suite.ldflags, "/pkg/rest/documents.Build"+flag+"=")
+		_, want, _ := strings.Cut(ldflags, "/pkg/rest/documents.Build"+flag+"=")
 		want, _, _ = strings.Cut(want, " ")
 		expect.That(e, want != "" && got[field] == want,
-			"%s is %q, and the build was told %q (flags %q)", field, got[field], want, suite.ldflags)
+			"%s is %q, and the build was told %q (flags %q)", field, got[field], want, ldflags)
 	}
 }
 

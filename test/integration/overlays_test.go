@@ -19,7 +19,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/manifests/rbac"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -76,7 +75,6 @@ const replacedUser = "system:kube-scheduler"
 // ofOverlay reads a file that is copied to nodes of the control plane.
 func ofOverlay(t *testing.T, name string) []byte {
 	t.Helper()
-	root := expect.Get(build.FindRoot("."))(t)
 	return expect.Get(os.ReadFile(filepath.Join(root, "manifests/overlays", name)))(t)
 }
 

@@ -1,8 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -26,21 +29,25 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestSamplesFitOneNode of the default size, as there may be one only.
+// TestSamplesFitOneNode of the default size, as there may be one only. One pod gets no node.
 func TestSamplesFitOneNode(t *testing.T) {
-	var cpu int64
+	var all, cpu int64
 	for _, o := range expect.Get(Read(samples.Files))(t) {
-		for _, w := range expect.Get(Workloads([]*unstructured.Unstructured{o}))(t) {
-			template, found, err := unstructured.NestedMap(o.Object, "spec", "template")
-			if expect.OK(t, err); !found {
-				template = o.Object
+		var made struct {
+			Spec struct {
+				corev1.PodSpec
+				Replicas, Parallelism *int64
+				Template              corev1.PodTemplateSpec
 			}
-			var pod corev1.Pod
-			expect.OK(t, runtime.DefaultUnstructuredConverter.FromUnstructured(template, &pod))
-			cpu += int64(w.Pods) * pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
+		}
+		expect.OK(t, json.Unmarshal(expect.Get(o.MarshalJSON())(t), &made))
+		n := *cmp.Or(made.Spec.Replicas, made.Spec.Parallelism, new(int64(1)))
+		for _, c := range slices.Concat(made.Spec.Containers, made.Spec.Template.Spec.Containers) {
+			all, cpu = all+n, cpu+n*c.Resources.Requests.Cpu().MilliValue()
 		}
 	}
 	expect.That(t, cpu >= 1000 && cpu <= 6000, "the samples want %dm cpu", cpu)
+	expect.Same(t, "sample pods", int64(samples.Placed+1), all)
 }
 
 func TestReadNamesTheFile(t *testing.T) {
@@ -65,15 +72,6 @@ func workload(t *testing.T, text string) *unstructured.Unstructured {
 		t.Fatal(objects, err)
 	}
 	return objects[0]
-}
-
-func TestBadExpectationsAreNamed(t *testing.T) {
-	for _, value := range []string{"many", "-1", "3"} {
-		o := workload(t, "kind: Deployment\nmetadata: {name: d, namespace: ns, annotations: {"+AnnotationExpectPlaced+": \""+value+"\"}}\nspec: {replicas: 2}\n")
-		expect.Refused(Workloads([]*unstructured.Unstructured{o}))(t, "Deployment ns/d: annotation "+AnnotationExpectPlaced+": \""+value+"\"")
-	}
-	o := workload(t, "kind: Job\nmetadata: {name: j}\nspec: {parallelism: two}\n")
-	expect.Refused(Workloads([]*unstructured.Unstructured{o}))(t, "spec.parallelism")
 }
 
 func applier(objects ...runtime.Object) (*Applier, *dynamicfake.FakeDynamicClient) {
@@ -121,51 +119,24 @@ func TestApplyNamesTheObject(t *testing.T) {
 	expect.Refused(a.Apply(context.Background(), []*unstructured.Unstructured{o}))(t, "Strange ns/x")
 }
 
-// samplePod is a pod of a sample workload; without a node it has a condition that says why.
-func samplePod(namespace, name, node string, labels map[string]string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: corev1.PodSpec{NodeName: node}}
-	if node == "" {
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "queue is full"}}
-	}
-	return p
-}
-
 func TestAwaitPlaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		deployment := workload(t, "kind: Deployment\nmetadata: {name: d, namespace: ns, annotations: {"+AnnotationExpectPlaced+": \"1\"}}\nspec: {replicas: 2, selector: {matchLabels: {app: d}}}\n")
-		job := workload(t, "kind: Job\nmetadata: {name: j, namespace: ns}\nspec: {parallelism: 1}\n")
-		pod := workload(t, "kind: Pod\nmetadata: {name: p, namespace: ns}\n")
-		workloads := expect.Get(Workloads([]*unstructured.Unstructured{deployment, job, pod}))(t)
-		app := map[string]string{"app": "d"}
-		client := fake.NewClientset(samplePod("ns", "d1", "node", app), samplePod("ns", "d2", "", app), samplePod("ns", "p", "", nil),
-			samplePod("ns", "j1", "node", map[string]string{"batch.kubernetes.io/job-name": "j"}), samplePod("ns", "other", "", nil))
-		looks := 0
-		report := func(p []Placement) {
-			looks++
-			if looks == 3 {
-				bound := samplePod("ns", "p", "node", nil)
-				expect.Get(client.CoreV1().Pods("ns").Update(context.Background(), bound, metav1.UpdateOptions{}))(t)
-			}
-			d := p[0]
-			expect.That(t, d.Done() && d.Made == 2 && d.OnNode == 1 && d.Reason == "queue is full",
-				"unexpected placement %+v", d)
-		}
-		expect.Holds(t, AwaitPlaced(context.Background(), client, workloads, time.Minute, report))
-		expect.Same(t, "looks", 4, looks)
-	})
-}
-
-func TestAwaitPlacedGivesUpWithTheReasons(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pod := workload(t, "kind: Pod\nmetadata: {name: p, namespace: ns}\n")
-		workloads := expect.Get(Workloads([]*unstructured.Unstructured{pod}))(t)
+		client := fake.NewClientset(sampleNamespace("ns"), told("ns", "a", "node", corev1.PodSucceeded),
+			told("ns", "b", "", corev1.PodPending), told("ns", "held", "", corev1.PodPending), told("other", "c", "node", corev1.PodRunning))
 		began := time.Now()
-		err := AwaitPlaced(context.Background(), fake.NewClientset(samplePod("ns", "p", "", nil)), workloads, time.Minute, func([]Placement) {})
-		var missing *NotPlacedError
-		expect.That(t, errors.As(err, &missing), "got %v", err)
-		expect.Fails(t, err, "Pod ns/p: 0 of 1 pods have a node: queue is full")
+		pods, placed, err := AwaitPlaced(t.Context(), client, 2, time.Minute)
 		took := time.Since(began)
+		expect.That(t, errors.Is(err, ErrNotPlaced) && len(pods) == 3 && placed == 1, "%d of %d, %v", placed, len(pods), err)
 		expect.That(t, took >= time.Minute && took <= 62*time.Second, "gave up after %v", took)
+		time.AfterFunc(time.Second, func() {
+			expect.Get(client.CoreV1().Pods("ns").Update(context.Background(), told("ns", "b", "node", corev1.PodRunning), metav1.UpdateOptions{}))(t)
+		})
+		pods, placed, err = AwaitPlaced(t.Context(), client, 2, time.Minute)
+		expect.That(t, err == nil && len(pods) == 3 && placed == 2, "%d of %d, %v", placed, len(pods), err)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, _, err = AwaitPlaced(ctx, client, 3, time.Minute)
+		expect.That(t, errors.Is(err, context.Canceled), "got %v, want the end of the context", err)
 	})
 }
 

@@ -3,15 +3,18 @@ package demo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
@@ -38,6 +41,33 @@ func SamplePods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod,
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return out, nil
+}
+
+// ErrNotPlaced is the error of AwaitPlaced after its patience.
+var ErrNotPlaced = errors.New("not all sample pods were placed")
+
+// AwaitPlaced waits until so many sample pods have a node, finished ones included. It returns all
+// sample pods, and how many have a node, also after the patience.
+func AwaitPlaced(ctx context.Context, client kubernetes.Interface, want int, patience time.Duration) (pods []corev1.Pod, placed int, err error) {
+	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience, true, func(ctx context.Context) (_ bool, err error) {
+		if pods, err = SamplePods(ctx, client); err != nil {
+			return false, err
+		}
+		placed = 0
+		for i := range pods {
+			if pods[i].Spec.NodeName != "" {
+				placed++
+			}
+		}
+		return placed >= want, nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return pods, placed, context.Cause(ctx)
+	case wait.Interrupted(err):
+		return pods, placed, ErrNotPlaced
+	}
+	return pods, placed, err
 }
 
 // PrintPods writes a table, one line per pod in the order given, with the reason of pods

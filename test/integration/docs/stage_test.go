@@ -37,8 +37,8 @@ func stage(ctx context.Context, bin string) error {
 		return err
 	}
 	_, err := suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
-		Binary: filepath.Join(bin, "scheduler"), Config: filepath.Join(suite.root, "manifests", "config", "second-scheduler.yaml"),
-		RESTAddress: strings.TrimPrefix(suite.rest, "http://"), User: localcluster.UserAdmin,
+		Binary: filepath.Join(bin, "scheduler"), Config: manifests.SecondScheduler,
+		RESTAddress: strings.TrimPrefix(suite.rest, "http://"), Kubeconfig: suite.cluster.KubeconfigPath(localcluster.UserAdmin),
 		LeaderElection: true, Args: patient,
 	})
 	if err != nil {
@@ -140,12 +140,8 @@ func startSecure(ctx context.Context, bin string) error {
 		return fmt.Errorf("the shipped configuration has %q %d times, want once", strings.TrimSpace(place), n)
 	}
 	authority, tlsKey := filepath.Join(suite.work, "ca.crt"), filepath.Join(suite.work, ".tls.key")
-	config := filepath.Join(suite.work, ".secure.yaml")
 	args := fmt.Sprintf("      restTLSCertFile: %q\n      restTLSKeyFile: %q\n      restAuthorization: Delegated\n", authority, tlsKey)
-	if err := errors.Join(
-		os.WriteFile(authority, certificate, 0o600), os.WriteFile(tlsKey, key, 0o600),
-		os.WriteFile(config, []byte(strings.Replace(shipped, place, place+args, 1)), 0o600),
-	); err != nil {
+	if err := errors.Join(os.WriteFile(authority, certificate, 0o600), os.WriteFile(tlsKey, key, 0o600)); err != nil {
 		return err
 	}
 	address, err := localcluster.FreeAddress()
@@ -154,8 +150,8 @@ func startSecure(ctx context.Context, bin string) error {
 	}
 	suite.secure = "https://" + address
 	_, err = suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
-		Name: "secure", Binary: filepath.Join(bin, "scheduler"), Config: config, RESTAddress: address,
-		User: localcluster.UserAdmin, LeaderElection: true, Args: patient,
+		Name: "secure", Binary: filepath.Join(bin, "scheduler"), Config: []byte(strings.Replace(shipped, place, place+args, 1)), RESTAddress: address,
+		Kubeconfig: suite.cluster.KubeconfigPath(localcluster.UserAdmin), LeaderElection: true, Args: patient,
 	})
 	return err
 }
