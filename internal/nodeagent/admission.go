@@ -19,7 +19,7 @@ type rejection struct {
 // admit decides, by the function that a kubelet calls, whether a node accepts a pod beside
 // the pods that it has admitted already. It returns nil, or the first objection.
 func admit(node *framework.NodeInfo, pod *corev1.Pod) *rejection {
-	failed := scheduler.AdmissionCheck(withoutClaimed(pod), node, false)
+	failed := scheduler.AdmissionCheck(pod, node, false)
 	switch {
 	case len(failed) > 0 && failed[0].InsufficientResource != nil:
 		short := failed[0].InsufficientResource
@@ -34,23 +34,6 @@ func admit(node *framework.NodeInfo, pod *corev1.Pod) *rejection {
 		return predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 	}
 	return nil
-}
-
-// withoutClaimed returns a pod without the requests that a ResourceClaim provides.
-func withoutClaimed(pod *corev1.Pod) *corev1.Pod {
-	claimed := pod.Status.ExtendedResourceClaimStatus
-	if claimed == nil {
-		return pod
-	}
-	pod = pod.DeepCopy()
-	for _, m := range claimed.RequestMappings {
-		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range containers {
-				delete(containers[i].Resources.Requests, corev1.ResourceName(m.ResourceName))
-			}
-		}
-	}
-	return pod
 }
 
 // overcommitted tells whether the admitted pods exceed the allocatable resources, which

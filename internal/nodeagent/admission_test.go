@@ -44,10 +44,6 @@ func TestAdmit(t *testing.T) {
 			want: &rejection{"OutOfpods", short("pods", 1, 3, 3)}},
 		{name: "extended resource", others: []*corev1.Pod{testPod("a", "n", "example.com/gpu", "1")}, pod: testPod("b", "n", "example.com/gpu", "2"),
 			want: &rejection{"OutOfexample.com/gpu", short("example.com/gpu", 2, 1, 2)}},
-		{name: "extended resource from a claim", pod: edit(testPod("b", "n", "example.com/unknown", "1"), func(p *corev1.Pod) {
-			p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
-				RequestMappings: []corev1.ContainerExtendedResourceRequest{{ResourceName: "example.com/unknown"}}}
-		})},
 		{name: "node selector", pod: edit(testPod("b", "n"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": "other"} }),
 			want: &rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}},
 		{name: "taint", taint: true, pod: testPod("b", "n"), want: &rejection{"TaintToleration", "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"}},
@@ -120,14 +116,14 @@ func TestNodeIsNeverOvercommitted(t *testing.T) {
 func TestResizedPodCounts(t *testing.T) {
 	l, now := newLedger(), time.Now()
 	l.setNode(testNode(t, "n", "cpu", "4"))
-	l.observe(testPod("a", "n", "cpu", "1"), "ns/a", false, now)
+	l.observe(testPod("a", "n", "cpu", "1"), "ns/a", now)
 	l.admitWaiting("n", true)
 	for _, c := range []struct {
 		cpu, pod string
 		refused  bool
 	}{{"3", "b", true}, {"2", "c", false}} {
-		l.observe(testPod("a", "n", "cpu", c.cpu), "ns/a", false, now)
-		l.observe(testPod(c.pod, "n", "cpu", "2"), "ns/"+c.pod, false, now)
+		l.observe(testPod("a", "n", "cpu", c.cpu), "ns/a", now)
+		l.observe(testPod(c.pod, "n", "cpu", "2"), "ns/"+c.pod, now)
 		_, refusals := l.admitWaiting("n", true)
 		expect.Same(t, "refused beside a pod resized to CPUs "+c.cpu, c.refused, len(refusals) > 0)
 	}

@@ -2,7 +2,6 @@ package nodeagent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -77,7 +75,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	group.Go(func() { a.nodeInformer.RunWithContext(ctx) })
 	group.Go(func() { a.podInformer.RunWithContext(ctx) })
-	// All running pods are in the ledger before the first pod is judged.
 	if !cache.WaitForCacheSync(ctx.Done(), nodesSynced, podsSynced) {
 		return nil
 	}
@@ -94,18 +91,15 @@ func (a *Agent) Run(ctx context.Context) error {
 // watch registers the handlers and returns functions that tell whether they have seen the
 // initial lists.
 func (a *Agent) watch() (nodesSynced, podsSynced cache.InformerSynced, err error) {
-	if err := errors.Join(a.nodeInformer.SetTransform(dropManagedFields), a.podInformer.SetTransform(dropManagedFields)); err != nil {
-		return nil, nil, fmt.Errorf("node agent: %w", err)
-	}
 	nodes, err := a.nodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { a.nodeSeen(o) },
+		AddFunc:    a.nodeSeen,
 		UpdateFunc: func(_, o any) { a.nodeSeen(o) },
 		DeleteFunc: a.nodeGone,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("node agent: watch nodes: %w", err)
 	}
-	pods, err := a.podInformer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	pods, err := a.podInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    a.podSeen,
 		UpdateFunc: a.podChanged,
 		DeleteFunc: a.podGone,
@@ -114,13 +108,6 @@ func (a *Agent) watch() (nodesSynced, podsSynced cache.InformerSynced, err error
 		return nil, nil, fmt.Errorf("node agent: watch pods: %w", err)
 	}
 	return nodes.HasSynced, pods.HasSynced, nil
-}
-
-func dropManagedFields(o any) (any, error) {
-	if m, err := meta.Accessor(o); err == nil {
-		m.SetManagedFields(nil)
-	}
-	return o, nil
 }
 
 // work processes keys of a queue until it is shut down. A failed key is repeated after a

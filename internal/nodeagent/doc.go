@@ -14,8 +14,7 @@
 //     OutOf<resource>, NodeAffinity, NodePorts, TaintToleration. The node is never
 //     overcommitted silently: rejections are counted by reason (see Stats). One
 //     difference: a pod that requests an extended resource that the node does not have is
-//     rejected, where a kubelet accepts it; resources that a ResourceClaim backs are left
-//     out of the sum.
+//     rejected, where a kubelet accepts it.
 //   - An admitted pod is Running and Ready at once, whatever its readiness gates; init
 //     containers have completed.
 //   - A deleted pod stays, with its resources, for its whole grace period, as if its process ignored SIGTERM.
@@ -29,10 +28,4 @@
 // A pod without them runs until it is deleted, whatever its owner. A finished pod is not
 // restarted, whatever its restartPolicy. A value that is no duration is logged and
 // ignored.
-//
-// # Restarts
-//
-// The agent keeps no files. The admitted pods are recognised by their status (a start
-// time in a phase that is not terminal), so a restarted agent never rejects a running
-// pod.
 package nodeagent

@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/utils/ptr"
 )
 
 // ledger knows which pods every node has admitted. The watches feed it, in their order;
@@ -56,10 +55,9 @@ func (l *ledger) book(node string) *nodeBook {
 	return b
 }
 
-// observe records the current state of a pod. Pods without a node are ignored. initial
-// means that the pod existed before the agent: then the time of its deletion is that of
-// the API server, and not the present.
-func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Time) {
+// observe records the current state of a pod. Pods without a node are ignored. The time of a
+// deletion is now: that of the API server is in whole seconds.
+func (l *ledger) observe(pod *corev1.Pod, key string, now time.Time) {
 	if pod.Spec.NodeName == "" {
 		return
 	}
@@ -77,21 +75,10 @@ func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Tim
 	l.move(e, where) // with its requests now: it may have been resized
 	if pod.DeletionTimestamp != nil && e.deletedAt.IsZero() {
 		e.deletedAt = now
-		if initial {
-			e.deletedAt = requestedAt(pod)
-		}
 	}
-	switch {
-	case podutil.IsPodTerminal(pod):
+	if podutil.IsPodTerminal(pod) {
 		l.move(e, ended)
-	case e.where == waiting && started(pod):
-		l.move(e, admitted)
 	}
-}
-
-// requestedAt is when the deletion was requested, to the second.
-func requestedAt(pod *corev1.Pod) time.Time {
-	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
 // move changes the standing of a pod and updates the sums.
@@ -101,7 +88,7 @@ func (l *ledger) move(e *entry, to standing) {
 		_ = b.info.RemovePod(klog.Background(), e.pod) // it is there
 	}
 	if e.where != admitted && to == admitted {
-		b.info.AddPod(withoutClaimed(e.pod))
+		b.info.AddPod(e.pod)
 	}
 	e.where = to
 }

@@ -52,7 +52,7 @@ func TestNextStep(t *testing.T) {
 		s := expect.Get(parseScript(test.pod.Annotations))(t)
 		var deletedAt time.Time
 		if test.pod.DeletionTimestamp != nil {
-			deletedAt = requestedAt(test.pod)
+			deletedAt = test.pod.DeletionTimestamp.Add(-time.Duration(*test.pod.DeletionGracePeriodSeconds) * time.Second)
 		}
 		got := nextStep(test.pod, test.where, s, deletedAt, now)
 		expect.Same(t, test.name, test.want, got, cmp.AllowUnexported(step{}))

@@ -13,9 +13,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-func (a *Agent) podSeen(o any, initial bool) {
+func (a *Agent) podSeen(o any) {
 	pod := o.(*corev1.Pod)
-	a.ledger.observe(pod, podKey(pod), initial, time.Now())
+	a.ledger.observe(pod, podKey(pod), time.Now())
 	a.podQueue.Add(podKey(pod))
 }
 
@@ -24,7 +24,7 @@ func (a *Agent) podChanged(old, o any) {
 		// The watch was interrupted and another pod has the name now.
 		a.podGone(before)
 	}
-	a.podSeen(o, false)
+	a.podSeen(o)
 }
 
 func (a *Agent) podGone(o any) {
