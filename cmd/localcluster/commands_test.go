@@ -53,7 +53,7 @@ func TestBadScaleArguments(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	dir := t.TempDir()
-	runs(t.Context(), t, []string{"--dir", dir, "pods"}, 1, "no cluster runs in "+dir, "make run")
+	runs(t, []string{"--dir", dir, "pods"}, 1, "no cluster runs in "+dir, "make run")
 	expect.OK(t, writeRecord(dir, "/k"))
 	expect.Same(t, "the record", "/k", expect.Get(readRecord(dir))(t))
 	for range 2 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -18,6 +19,8 @@ import (
 )
 
 const (
+	// usualREST is where the REST API is unless the port is in use.
+	usualREST = "127.0.0.1:9080"
 	// placePatience is how long the sample pods may take to be placed.
 	placePatience = 2 * time.Minute
 	// removePatience is how long removing the samples may take.
@@ -86,11 +89,18 @@ func (l *launcher) session(ctx context.Context) (err error) {
 }
 
 // takeREST decides on the REST address, and says so when it is not the usual one.
-func (l *launcher) takeREST() (err error) {
-	if l.restAddress, err = chooseREST(l.rest); err == nil && l.rest == "" && l.restAddress != usualREST {
-		l.screen.say("%s is in use: the scheduler's REST API will be at %s", usualREST, l.restURL())
+func (l *launcher) takeREST() error {
+	if listener, err := net.Listen("tcp", usualREST); err == nil {
+		l.restAddress = usualREST
+		return listener.Close()
 	}
-	return err
+	address, err := localcluster.FreeAddress()
+	if err != nil {
+		return err
+	}
+	l.restAddress = address
+	l.screen.say("%s is in use: the scheduler's REST API will be at %s", usualREST, l.restURL())
+	return nil
 }
 
 func (l *launcher) restURL() string { return "http://" + l.restAddress }

@@ -22,7 +22,6 @@ type settings struct {
 	nodes      int
 	dir        string
 	kubeconfig string
-	rest       string
 	bin        string   // directory of this program and of those that it starts
 	command    []string // empty: launch
 }
@@ -83,7 +82,6 @@ func parse(args []string, env func(string) string, stderr io.Writer) (settings, 
 	flags.StringVar(&nodes, "nodes", nodes, "number of simulated nodes (NODES)")
 	flags.StringVar(&s.dir, "dir", cmp.Or(env("DIR"), defaultDir), "directory for data, logs and kubeconfigs (DIR)")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", env("KUBECONFIG"), "use this existing cluster and start only the scheduler (KUBECONFIG)")
-	flags.StringVar(&s.rest, "rest", env("REST"), "address of the scheduler's REST API (REST); without it http://"+usualREST+", or a free port")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, usage)
 		flags.PrintDefaults()

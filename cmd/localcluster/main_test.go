@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +31,7 @@ func environment(pairs ...string) func(string) string {
 
 func TestFlagsWinOverEnvironment(t *testing.T) {
 	s := expect.Get(parse(nil, environment(), io.Discard))(t)
-	expect.That(t, s.nodes == 20 && filepath.Base(s.dir) == ".cluster" && s.kubeconfig+s.rest == "",
+	expect.That(t, s.nodes == 20 && filepath.Base(s.dir) == ".cluster" && s.kubeconfig == "",
 		"defaults are %+v", s)
 	s = expect.Get(parse([]string{"--nodes", "7"}, environment("NODES", "5", "DIR", "/elsewhere"), io.Discard))(t)
 	expect.That(t, s.nodes == 7 && s.dir == "/elsewhere", "got %+v", s)
@@ -69,16 +68,16 @@ func TestKubeconfig(t *testing.T) {
 }
 
 // runs fails a test unless the command ends with this code and says all parts.
-func runs(ctx context.Context, t *testing.T, args []string, code int, parts ...string) {
+func runs(t *testing.T, args []string, code int, parts ...string) {
 	t.Helper()
 	var said bytes.Buffer
-	expect.Same(t, fmt.Sprintf("exit code of %q", args), code, run(ctx, args, environment(), &said, &said))
+	expect.Same(t, fmt.Sprintf("exit code of %q", args), code, run(t.Context(), args, environment(), &said, &said))
 	expect.Says(t, said.String(), parts...)
 }
 
 func TestExitCodes(t *testing.T) {
-	runs(t.Context(), t, []string{"--help"}, 0, "-nodes")
-	runs(t.Context(), t, []string{"--nodes=x"}, 2, "error: nodes")
+	runs(t, []string{"--help"}, 0, "-nodes")
+	runs(t, []string{"--nodes=x"}, 2, "error: nodes")
 	var problems bytes.Buffer
 	died := &localcluster.DiedError{Name: "etcd", Log: "/logs/etcd.log", Tail: "no space left"}
 	expect.Same(t, "exit code of an end", 1, fail(&problems, fmt.Errorf("wrapped: %w", died)))
@@ -90,7 +89,7 @@ func TestInterrupt(t *testing.T) {
 	bin, began := t.TempDir(), filepath.Join(t.TempDir(), "began")
 	expect.OK(t, os.WriteFile(filepath.Join(bin, "localplane"), []byte("#!/bin/sh\ntouch "+began+"\nexec sleep 600\n"), 0o700))
 	var said bytes.Buffer
-	l := &launcher{settings: settings{bin: bin, dir: t.TempDir(), nodes: 1, rest: "http://127.0.0.1:0"}, screen: newScreen(&said)}
+	l := &launcher{settings: settings{bin: bin, dir: t.TempDir(), nodes: 1}, screen: newScreen(&said)}
 	interrupted, cancel := context.WithCancel(t.Context())
 	go func() {
 		for interrupted.Err() == nil {
@@ -101,29 +100,11 @@ func TestInterrupt(t *testing.T) {
 		}
 	}()
 	expect.Holds(t, l.run(interrupted))
-	lines := regexp.MustCompile(`^\[ *\d+\.\ds\] starting a control plane .*\n\[ *\d+\.\ds\] everything is stopped\n$`)
+	lines := regexp.MustCompile(`\[ *\d+\.\ds\] starting a control plane .*\n\[ *\d+\.\ds\] everything is stopped\n$`)
 	expect.That(t, lines.MatchString(said.String()), "unexpected output %q", said.String())
 }
 
-func TestOccupiedRESTAddressIsRefused(t *testing.T) {
-	listener := expect.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer listener.Close()
-	occupied := listener.Addr().String()
-	runs(t.Context(), t, []string{"--dir", t.TempDir(), "--rest", "http://" + occupied}, 1, occupied+" is not free")
-	for _, bad := range []string{"9080", "127.0.0.1:9080", "http://127.0.0.1", "https://127.0.0.1:9080", "http://127.0.0.1:9080/ws"} {
-		runs(t.Context(), t, []string{"--rest", bad}, 1, "want an address")
-	}
-}
-
-func TestRESTAddress(t *testing.T) {
-	got, err := chooseREST("http://127.0.0.1:0")
-	if err != nil || strings.HasSuffix(got, ":0") || free(got) != nil {
-		t.Fatalf("port 0 gives %q, %v", got, err)
-	}
-	expect.Same(t, "a free address", got, expect.Get(chooseREST("http://"+got))(t))
-}
-
-// Without a wish, an occupied usual port is no failure: another one is taken, and the user learns which.
+// An occupied usual port is no failure: another one is taken, and the user learns which.
 func TestUsualRESTAddressInUse(t *testing.T) {
 	if listener, err := net.Listen("tcp", usualREST); err == nil { // else another process has it, which serves as well
 		defer listener.Close()
@@ -131,6 +112,7 @@ func TestUsualRESTAddressInUse(t *testing.T) {
 	var out bytes.Buffer
 	l := &launcher{screen: newScreen(&out)}
 	expect.OK(t, l.takeREST())
-	expect.That(t, l.restAddress != usualREST && free(l.restAddress) == nil, "took %s", l.restAddress)
+	expect.That(t, l.restAddress != usualREST, "took %s", l.restAddress)
+	expect.Holds(t, expect.Get(net.Listen("tcp", l.restAddress))(t).Close())
 	expect.Says(t, out.String(), usualREST+" is in use", "http://"+l.restAddress)
 }

@@ -47,7 +47,7 @@ func launch(t *testing.T, dir string) *launched {
 	defer out.Close() // the child has its own copy
 	l.cmd = exec.Command(suite.launcher)
 	l.cmd.Stdout, l.cmd.Stderr = out, out
-	l.cmd.Env = append(os.Environ(), "NODES=3", "DIR="+dir, "KUBECONFIG=", "REST=")
+	l.cmd.Env = append(os.Environ(), "NODES=3", "DIR="+dir, "KUBECONFIG=")
 	expect.OK(t, localcluster.Spawn(l.cmd))
 	go func() {
 		l.err = l.cmd.Wait()
