@@ -35,11 +35,8 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "run only the short suites")
 	flag.StringVar(&o.suites, "suites", "", "run only suites whose name matches this pattern")
 	flag.StringVar(&o.only, "run", "", "run only tests that match this pattern, as of go test")
-	flag.StringVar(&o.dir, "dir", "", "where to put sources, binaries and logs; empty is bin/conformance")
 	flag.BoolVar(&o.planted, "planted", false, "plant bugs into our plugins and say whether the suites notice")
-	flag.IntVar(&o.again, "again", 4, "how often to repeat, with ours and without, a test that failed")
 	flag.BoolVar(&o.write, "write", false, "write the results into docs/conformance.md")
-	flag.DurationVar(&o.limit, "limit", 30*time.Minute, "how long a suite may take")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -53,11 +50,8 @@ func main() {
 type options struct {
 	short        bool
 	suites, only string
-	dir          string
 	planted      bool
 	write        bool
-	again        int
-	limit        time.Duration
 }
 
 // errDiffers ends a run with a verdict that differs from upstream's.
@@ -76,12 +70,12 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	w, etcd, err := prepare(ctx, o.dir)
+	w, etcd, err := prepare(ctx)
 	if err != nil {
 		return err
 	}
 	if o.planted {
-		return w.tryPlanted(ctx, o, etcd)
+		return w.tryPlanted(ctx, etcd)
 	}
 	fmt.Printf("logs: %s\n\n%s", filepath.Join(w.dir, "logs"), suitesHeader)
 	rows, page := map[string]string{}, filepath.Join(w.root, "docs", "conformance.md")
@@ -143,17 +137,13 @@ func choose(all []suite, o options) ([]suite, error) {
 	return chosen, nil
 }
 
-func prepare(ctx context.Context, dir string) (w *workshop, etcd string, err error) {
+// prepare puts sources, binaries and logs into bin/conformance.
+func prepare(ctx context.Context) (w *workshop, etcd string, err error) {
 	root, err := sourcesOf(ctx, "github.com/paddock-scheduler/paddock")
 	if err != nil {
 		return nil, "", err
 	}
-	if dir == "" {
-		dir = filepath.Join(root, "bin", "conformance")
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, "", err
-	}
+	dir := filepath.Join(root, "bin", "conformance")
 	for _, d := range []string{"bin", "logs"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return nil, "", err
@@ -183,7 +173,7 @@ func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip strin
 	}
 	defer os.Remove(ours) // a gigabyte for all of them
 	t := trial{
-		binary: ours, dir: w.source(s.path), etcd: etcd, limit: o.limit, only: o.only, skip: skip,
+		binary: ours, dir: w.source(s.path), etcd: etcd, only: o.only, skip: skip,
 		log: w.log(s, "ours"), mark: w.log(s, "ours") + ".made",
 	}
 	if err := os.Remove(t.mark); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -202,7 +192,7 @@ func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip strin
 		return r, err
 	}
 	defer os.Remove(upstream)
-	return r, w.repeat(ctx, s, t, upstream, o.again, &r)
+	return r, w.repeat(ctx, s, t, upstream, &r)
 }
 
 // madeOurs returns an error if no scheduler was made with our plugins, because the
@@ -214,14 +204,17 @@ func (t trial) madeOurs(s suite) error {
 	return nil
 }
 
+// repeats is how often failed tests are run again.
+const repeats = 4
+
 // repeat runs the failed tests again, in turn with our plugins and without, and counts
 // failures.
-func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string, times int, r *result) error {
+func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string, r *result) error {
 	ours := t.binary
 	bad := r.verdicts.bad()
 	t.only = "^(" + strings.Join(tops(bad), "|") + ")$"
 	failed := map[string]int{} // failures with ours minus failures without
-	for i := range times {
+	for i := range repeats {
 		for _, side := range []struct {
 			binary, kind string
 			weight       int
@@ -240,7 +233,7 @@ func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string
 		}
 	}
 	for _, name := range bad {
-		r.decide(name, failed[name] > 0 || times == 0)
+		r.decide(name, failed[name] > 0)
 	}
 	return nil
 }

@@ -20,14 +20,14 @@ var plants = []struct{ bug, suite, test string }{
 // tryPlanted runs tests with each bug and, for a test that may also fail without it,
 // without. It returns an error if a bug is not noticed, because then the suites say
 // nothing about our plugins.
-func (w *workshop) tryPlanted(ctx context.Context, o options, etcd string) error {
+func (w *workshop) tryPlanted(ctx context.Context, etcd string) error {
 	for _, p := range plants {
 		s := suite{path: p.suite}
 		binary, err := w.build(ctx, s, true)
 		if err != nil {
 			return err
 		}
-		t := trial{binary: binary, dir: w.source(s.path), etcd: etcd, limit: o.limit, only: p.test}
+		t := trial{binary: binary, dir: w.source(s.path), etcd: etcd, only: p.test}
 		var with, without verdicts
 		for _, side := range []struct {
 			plant, name string

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
@@ -33,7 +32,7 @@ func newTrial(t *testing.T, program string) trial {
 	for name, text := range map[string]string{"x_test.go": tests, "x.test": program} {
 		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // one of them is a program
 	}
-	return trial{binary: filepath.Join(dir, "x.test"), dir: dir, log: filepath.Join(dir, "log"), skip: "^TestSkipped$", limit: time.Minute}
+	return trial{binary: filepath.Join(dir, "x.test"), dir: dir, log: filepath.Join(dir, "log"), skip: "^TestSkipped$"}
 }
 
 func TestARunThatDiesIsGoneOnWith(t *testing.T) {
