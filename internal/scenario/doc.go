@@ -2,8 +2,8 @@
 // askers in them, and the decisions. The files are in pkg/planner/testdata. Two drivers
 // run the same scenarios:
 //
-//	pkg/planner       the planner on a plain model
-//	test/integration  the built binary on a real API server
+//	pkg/planner             the planner on a plain model
+//	pkg/plugins/preemption  the plugin on objects of the API, with upstream's filters
 //
 // A file is a sequence of commands (see datadriven), each with its output below a line of
 // dashes:

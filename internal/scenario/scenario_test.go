@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"maps"
 	"testing"
 	"time"
 
@@ -72,23 +71,4 @@ func TestWrongStoriesAreRefused(t *testing.T) {
 		expect.Fails(t, err, want)
 	}
 	expect.Refused(ReadOutcome("p1", "preempt for p1 on n1, short of vcore\n"))(t, "has no victims")
-}
-
-// No node of a scenario has more pods than fit, because the cluster would reject them.
-func TestNodesAreNotOvercommitted(t *testing.T) {
-	for _, c := range Cases(t, stories) {
-		for _, n := range c.State.Nodes {
-			left := maps.Clone(n.Allocatable)
-			for i := range c.State.Pods {
-				for name, a := range c.State.Pods[i].Request {
-					if c.State.Pods[i].Node == n.Name {
-						left[name] -= a
-					}
-				}
-			}
-			for name, a := range left {
-				expect.That(t, a >= 0, "%s: node %s has %d too little %s", c.Name, n.Name, -a, name)
-			}
-		}
-	}
 }

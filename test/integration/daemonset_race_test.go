@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,7 +40,7 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 	queues := belowRoot("{name: daemons}, {name: fills}") // neither has a guarantee
 	e := setup(t, queues, func(s *settings) { s.shipped = manifests.TwoProfiles })
 	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "2"})}
-	e.priorityClass(e.id+"-high", 1000, true) // above the priorities for which upstream respects nominated pods
+	e.priorityClass(e.id+"-high", 1000) // above the priorities for which upstream respects nominated pods
 	r.c = e.keepHistory()
 	began, lost, late := time.Now(), 0, 0
 	for r.round = range rounds {
@@ -80,6 +81,16 @@ func (r *race) group(what string) string { return fmt.Sprintf("%s-%d", what, r.r
 func (r *race) racer() []podOption {
 	ofPriority := func(p *corev1.Pod) { p.Spec.PriorityClassName = r.id + "-high" }
 	return []podOption{ofProfile(corev1.DefaultSchedulerName), ofPriority, requests("cpu", "500m")}
+}
+
+// each calls f for all, some in parallel, and returns the first error.
+func each[T any](list []T, f func(T) error) error {
+	var group errgroup.Group
+	group.SetLimit(16)
+	for _, x := range list {
+		group.Go(func() error { return f(x) })
+	}
+	return group.Wait()
 }
 
 func (r *race) onAll(what string, options ...podOption) error {

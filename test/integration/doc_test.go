@@ -17,9 +17,8 @@
 // nothing forbidden by RBAC, no panic). pods_test.go makes pods and waits for them, observe_test.go
 // reads REST, metrics, events and the log, podhistory_test.go records the history of a test's pods,
 // objects_test.go makes other objects. replicas_test.go has two schedulers on one lease, each behind a
-// proxy that intercepts a chosen write and keeps a log of deeds. scenario_test.go runs the scenarios of
-// preemption, scenario_stage_test.go and stage_test.go create their objects. The other files are tests,
-// named after their subjects.
+// proxy that intercepts a chosen write and keeps a log of deeds. The other files are tests, named after
+// their subjects.
 //
 // Tests poll; they never sleep. A test that checks that something does not happen first
 // waits for a sign that the scheduler has seen the cause, then watches for a short while.

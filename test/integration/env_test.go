@@ -65,8 +65,6 @@ type settings struct {
 	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env are honoured.
 	// With Flags, the scheduler learns configNamespace only from these and Env.
 	launch localcluster.SchedulerOptions
-	// before is called when all but the scheduler is there, right before it starts.
-	before func(*env)
 	// refused is true if RBAC forbids some requests of the scheduler of this test.
 	refused bool
 }
@@ -98,9 +96,6 @@ func setup(t *testing.T, queues string, options ...func(*settings)) *env {
 	}
 	e.writeSchedulerConfig()
 	t.Cleanup(e.tearDown)
-	if e.settings.before != nil {
-		e.settings.before(e)
-	}
 	e.start()
 	return e
 }

@@ -124,14 +124,12 @@ func (e *env) guard(of string, minAvailable, allowed int32) {
 	})
 }
 
-// priorityClass makes a PriorityClass, of pods that never preempt if it says so.
-func (e *env) priorityClass(name string, value int32, never bool) {
+// priorityClass makes a PriorityClass of pods that never preempt.
+func (e *env) priorityClass(name string, value int32) {
 	e.Helper()
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-	if never {
-		class.PreemptionPolicy = new(corev1.PreemptNever)
-	}
-	made(e, suite.client.SchedulingV1().PriorityClasses(), class)
+	made(e, suite.client.SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: new(corev1.PreemptNever),
+	})
 }
 
 // device makes a node with one device, a class of such devices and claims on one of them

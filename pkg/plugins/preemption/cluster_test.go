@@ -162,10 +162,11 @@ func newCluster(tb testing.TB, queues string, nodes nodeList, pods podList, more
 	for name, args := range pluginArgs() {
 		profile.PluginConfig = append(profile.PluginConfig, schedulerconfig.PluginConfig{Name: name, Args: args})
 	}
+	placed := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Spec.NodeName == "" })
 	q := &queue{}
 	f := expect.Get(frameworkruntime.NewFramework(ctx, registry(tb), profile, append([]frameworkruntime.Option{
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(placed, nodes)),
 		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
 		frameworkruntime.WithPodActivator(q), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
 	}, more...)...))(tb)

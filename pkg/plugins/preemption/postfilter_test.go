@@ -52,18 +52,13 @@ func TestAMemberThatWaitsForRoomTakesNoPlacesBack(t *testing.T) {
 	}
 }
 
-// TestTheRealFiltersJudge: ports, volumes, taints, affinity and topology spread are checked by
-// the filters, for pods of queues and for DaemonSet pods on their only node.
+// TestTheRealFiltersJudge: ports, volumes and taints are checked by the filters, for pods of queues and
+// for DaemonSet pods on their only node. TestScenarios has affinity and topology spread.
 func TestTheRealFiltersJudge(t *testing.T) {
 	queued := func() *corev1.Pod { return plugintest.Pod("asker", 100) }
 	agent := func() *corev1.Pod { return daemon("asker", "n1", 100) }
-	spread := labelled(queued(), "spread", "me")
-	spread.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"spread": "me"}},
-	}}
 	n1, n2, full, bad := node("n1", 400), node("n2", 200), node("n1", 200), tainted("n1", 400)
-	v1, v2, large := running("v1", "n1", 100), running("v2", "n1", 100), running("v1", "n1", 400)
+	v1, large := running("v1", "n1", 100), running("v1", "n1", 400)
 	port, disk := withPort(running("v2", "n1", 100), 80), withDisk(running("v2", "n1", 100))
 	urgent := prioritized(withPort(running("v2", "n1", 100), 80), 7)
 	for _, c := range []struct {
@@ -75,11 +70,6 @@ func TestTheRealFiltersJudge(t *testing.T) {
 		why   string // why none is
 	}{
 		{"a port", nodeList{n1}, podList{v1, port}, withPort(queued(), 80), "n1", ""},
-		{"anti-affinity", nodeList{n1}, podList{v1, v2}, apart(queued(), "applicationId", "v2"), "n1", ""},
-		// n1 has free capacity, but topology spread rejects it. Preempting v1 would help,
-		// too, but would free more than is needed.
-		{"topology spread", nodeList{n1, node("n2", 100)},
-			podList{labelled(v1.DeepCopy(), "spread", "me"), running("v2", "n2", 100)}, spread, "n2", ""},
 		{"a volume", nodeList{n1}, podList{v1, disk}, withDisk(queued()), "n1", ""},
 		{"a taint", nodeList{bad, n2}, podList{large, running("v2", "n2", 200)}, queued(), "n2", ""},
 		{"the only node, a port", nodeList{n1}, podList{v1, port}, withPort(agent(), 80), "n1", ""},
