@@ -100,7 +100,7 @@ func (c *Decisions) decision(s *output.Step) {
 	case s.Decision != nil:
 		stopped, list = s.Decision.Stopped, s.Decision.Rejected
 		for _, v := range s.Decision.Victims {
-			classes[types.UID(v.UID)] = daemonset.ClassOf(&daemonset.Pod{Pod: v.Pod}).String()
+			classes[types.UID(v.UID)] = daemonset.ClassOf(v.Pod).String()
 		}
 	case s.NodeBoundDecision != nil:
 		stopped, list = s.NodeBoundDecision.Stopped, s.NodeBoundDecision.Rejected

@@ -223,7 +223,7 @@ func (d *Decision) addNodeBound(r *daemonset.Decision, types []string) {
 	for i := range r.Victims {
 		v := &r.Victims[i]
 		d.Victims = append(d.Victims, Victim{
-			Ref: victimRef(v.Pod.Pod), Node: r.Node, Requests: amounts(v.Request, types), Priority: v.Priority,
+			Ref: victimRef(v.Pod), Node: r.Node, Requests: amounts(v.Request, types), Priority: v.Priority,
 			OptedOut: v.OptedOut, Originator: v.Originator, Class: v.Class.String(), Note: r.VictimNote(i),
 		})
 	}

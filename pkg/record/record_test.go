@@ -208,7 +208,7 @@ func TestAHoldThatGoesOn(t *testing.T) {
 			}}
 			for _, name := range going {
 				d.Outcome = planner.Preempt
-				d.Victims = append(d.Victims, daemonset.Victim{Pod: &daemonset.Pod{Pod: pod(name, 5)}, Class: daemonset.OptedOut, ForRoom: true})
+				d.Victims = append(d.Victims, daemonset.Victim{Pod: pod(name, 5), Class: daemonset.OptedOut, ForRoom: true})
 			}
 			step.NodeBoundDecision, step.Types, step.Queue = d, []string{"vcore"}, ""
 			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: id, NodeBound: true}

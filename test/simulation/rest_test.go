@@ -349,14 +349,18 @@ func (s *simulation) unaskedThere(in *instance, pod *corev1.Pod, ask *objects.Po
 	there := &daemonset.Node{Name: n.Name, Types: kinds, Allocatable: amounts(w.nodes[n.Name])}
 	for _, m := range w.mirror() {
 		if m.Node == n.Name {
-			there.Pods = append(there.Pods, daemonset.Pod{Pod: &planner.Pod{
-				UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Request: amounts(m.Request), Priority: m.Priority, Created: m.Created, Protection: p.protection(&m),
-			}, Peer: m.Peer})
+			kind := p.protection(&m)
+			if kind == planner.Foreign && m.Peer {
+				kind = planner.Unprotected
+			}
+			there.Pods = append(there.Pods, &planner.Pod{
+				UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Request: amounts(m.Request), Priority: m.Priority, Created: m.Created, Protection: kind,
+			})
 		}
 	}
 	tooSlow := strings.Contains(w.Explain(ask.UID).Text, string(planner.RuleTooSlow)) // judgeOwnTimes judges the other direction
 	for _, p := range there.Pods {
-		p.Protection = w.protects(p.Pod)
+		p.Protection = w.protects(p)
 		if tooSlow && p.Namespace == ask.Namespace {
 			p.Protection = planner.TooSlow
 		}

@@ -22,7 +22,7 @@ const (
 
 // candidate is a pod that may be preempted.
 type candidate struct {
-	*Pod
+	*planner.Pod
 	class Class
 	rank  int
 	// share is the largest covered share of the need.
@@ -32,10 +32,9 @@ type candidate struct {
 }
 
 // excludes returns the rule by which a pod may not be preempted; empty for none (D4).
-func excludes(p *Pod, ask *Ask, preemptForeign bool) planner.Rule {
-	mayGo := p.Protection == planner.Foreign && (p.Peer || preemptForeign)
+func excludes(p *planner.Pod, ask *Ask, preemptForeign bool) planner.Rule {
 	switch {
-	case p.Protection != planner.Unprotected && !mayGo:
+	case p.Protection != planner.Unprotected && !(preemptForeign && p.Protection == planner.Foreign):
 		return p.Protection.Rule()
 	case p.Priority > ask.Priority:
 		return RulePriority
@@ -49,8 +48,7 @@ func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Re
 	candidates := make([]candidate, 0, len(n.Pods))
 	var rejected []planner.Rejection
 	order := p.classOrder(ask)
-	for i := range n.Pods {
-		pod := &n.Pods[i]
+	for _, pod := range n.Pods {
 		if rule := excludes(pod, ask, p.PreemptForeign); rule != "" {
 			rejected = count(rejected, rule, 1)
 			continue

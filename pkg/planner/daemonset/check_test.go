@@ -157,7 +157,7 @@ func (o *oracle) rejected() []planner.Rejection {
 func (o *oracle) victim(i int, others []int) daemonset.Victim {
 	p := o.pods[i]
 	v := daemonset.Victim{
-		Pod: &daemonset.Pod{Pod: &planner.Pod{UID: p.uid, Namespace: "default", Name: p.uid, Priority: p.priority}}, ForRoom: !o.covered(others),
+		Pod: &planner.Pod{UID: p.uid, Namespace: "default", Name: p.uid, Priority: p.priority}, ForRoom: !o.covered(others),
 	}
 	v.Class, _ = o.class(p)
 	for t, name := range o.types {

@@ -34,7 +34,7 @@ func (pl *planning) passes(without []candidate) bool {
 	pl.calls++
 	pods := make([]*planner.Pod, len(without))
 	for i := range without {
-		pods[i] = without[i].Pod.Pod
+		pods[i] = without[i].Pod
 	}
 	return pl.params.Fits(pods) == planner.Passes
 }

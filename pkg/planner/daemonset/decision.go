@@ -28,7 +28,7 @@ type Need struct {
 
 // Victim is a pod chosen to be preempted.
 type Victim struct {
-	*Pod
+	*planner.Pod
 	Class Class
 	// Frees is its usage of the types that are needed, sorted by name.
 	Frees []resources.Entry
@@ -129,7 +129,7 @@ func (pl *planning) frees(c *candidate) []resources.Entry {
 func (d *Decision) Chosen() []*planner.Pod {
 	out := make([]*planner.Pod, len(d.Victims))
 	for i := range d.Victims {
-		out[i] = d.Victims[i].Pod.Pod
+		out[i] = d.Victims[i].Pod
 	}
 	return out
 }

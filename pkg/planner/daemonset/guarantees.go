@@ -66,7 +66,7 @@ func pathOf(view queues.View, leaf queues.ID) []*queues.Queue {
 
 // add adds a pod to those that go, or returns the law that forbids it. A pod of no queue
 // is protected by no guarantee.
-func (g *guarantees) add(p *Pod) (planner.Rule, error) {
+func (g *guarantees) add(p *planner.Pod) (planner.Rule, error) {
 	if g == nil || p.Leaf == queues.NoQueue {
 		return "", nil
 	}
@@ -117,7 +117,7 @@ func (g *guarantees) fenced(path []*queues.Queue, side int) (planner.Rule, error
 
 // isOver reports whether a queue is over its guarantee in a contested type that the pod
 // uses (law 5).
-func (g *guarantees) isOver(q *queues.Queue, p *Pod) bool {
+func (g *guarantees) isOver(q *queues.Queue, p *planner.Pod) bool {
 	for t, name := range g.node.Types {
 		guaranteed, _ := q.Guaranteed.Get(name)
 		if g.contested[t] && p.Request.At(t) > 0 && q.Used().Get(name) > guaranteed {
@@ -130,7 +130,7 @@ func (g *guarantees) isOver(q *queues.Queue, p *Pod) bool {
 // spares judges law 2 for one queue, in all types that it guarantees: also in those that
 // are not contested, which is stricter than the law. The asker's request counts in queues
 // above it.
-func (g *guarantees) spares(q *queues.Queue, p *Pod, above bool) error {
+func (g *guarantees) spares(q *queues.Queue, p *planner.Pod, above bool) error {
 	for t, name := range g.node.Types {
 		guaranteed, named := q.Guaranteed.Get(name)
 		if !named || p.Request.At(t) <= 0 {

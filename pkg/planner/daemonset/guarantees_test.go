@@ -50,10 +50,10 @@ func (c *cell) use(all ...used) {
 		request := queuestest.Vector(fmt.Sprintf("vcore=%dm memory=%d", u.vcore, u.memory))
 		c.draft.Update(id, func(q *queues.Usage) { q.Allocated = q.Allocated.Add(request) })
 		if u.pod != "" {
-			c.node.Pods = append(c.node.Pods, daemonset.Pod{Pod: &planner.Pod{
+			c.node.Pods = append(c.node.Pods, &planner.Pod{
 				UID: u.pod, Name: u.pod, Namespace: "theirs", Leaf: id, Request: planner.Amounts{u.vcore, u.memory},
 				OptedOut: u.pod == "optout", Originator: u.pod == "originator",
-			}})
+			})
 		}
 	}
 }
@@ -180,10 +180,10 @@ func TestGuaranteesBindAtRandom(t *testing.T) {
 			}
 		}
 		may := left[0] // free if all pods go that may go alone
-		for i := range c.node.Pods {
-			one := daemonset.Decision{Victims: []daemonset.Victim{{Pod: &c.node.Pods[i]}}}
+		for _, p := range c.node.Pods {
+			one := daemonset.Decision{Victims: []daemonset.Victim{{Pod: p}}}
 			if spared(c, &one) == nil {
-				may += c.node.Pods[i].Request[0]
+				may += p.Request[0]
 			}
 		}
 		if d.Outcome == planner.Hold && may < c.ask.Request[0] {

@@ -40,7 +40,7 @@ type judge struct {
 	ask  *Ask
 	p    Params
 	d    Decision
-	gone []*Pod // the victims in their current state
+	gone []*planner.Pod // the victims in their current state
 }
 
 // room is what is free on a node, by type.
@@ -55,11 +55,11 @@ func (r room) use(a planner.Amounts, sign resources.Amount) {
 
 // left returns what is free on the node without some pods, with the holders before the
 // asker placed.
-func (j *judge) left(without func(*Pod) bool) room {
+func (j *judge) left(without func(*planner.Pod) bool) room {
 	left := make(room, len(j.n.Types))
 	left.use(j.n.Allocatable, -1)
-	for i := range j.n.Pods {
-		if p := &j.n.Pods[i]; !without(p) {
+	for _, p := range j.n.Pods {
+		if !without(p) {
 			left.use(p.Request, 1)
 		}
 	}
@@ -81,12 +81,12 @@ func (j *judge) lacks(left room) error {
 	return nil
 }
 
-func leaves(p *Pod) bool { return p.Protection == planner.Leaving }
+func leaves(p *planner.Pod) bool { return p.Protection == planner.Leaving }
 
 // allowed judges whether a pod may be preempted (D4).
-func (j *judge) allowed(p *Pod) error {
+func (j *judge) allowed(p *planner.Pod) error {
 	if p.Protection == planner.Foreign {
-		if !p.Peer && !j.p.PreemptForeign {
+		if !j.p.PreemptForeign {
 			return errors.New("D4: it is of a foreign scheduler, and preemptForeign is not set")
 		}
 	} else if p.Protection != planner.Unprotected {
@@ -109,14 +109,14 @@ func (j *judge) guarantees() *guarantees {
 // find looks up the current state of the victims.
 func (j *judge) find() error {
 	for _, v := range j.d.Victims {
-		i := slices.IndexFunc(j.n.Pods, func(p Pod) bool { return p.UID == v.UID })
+		i := slices.IndexFunc(j.n.Pods, func(p *planner.Pod) bool { return p.UID == v.UID })
 		switch {
 		case i < 0:
 			return fmt.Errorf("victim %s/%s is not on node %s", v.Namespace, v.Name, j.n.Name)
-		case slices.Contains(j.gone, &j.n.Pods[i]):
+		case slices.Contains(j.gone, j.n.Pods[i]):
 			return fmt.Errorf("victim %s/%s is listed twice", v.Namespace, v.Name)
 		}
-		j.gone = append(j.gone, &j.n.Pods[i])
+		j.gone = append(j.gone, j.n.Pods[i])
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (j *judge) preempt() error {
 		return err
 	}
 	errs := []error{j.begun(), j.number()}
-	left := j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(j.gone, p) })
+	left := j.left(func(p *planner.Pod) bool { return leaves(p) || slices.Contains(j.gone, p) })
 	g := j.guarantees()
 	for i, v := range j.gone {
 		_, bound := g.add(v)
@@ -171,7 +171,7 @@ func (j *judge) number() error {
 }
 
 // near judges the deviation of the single victim.
-func (j *judge) near(v *Pod) error {
+func (j *judge) near(v *planner.Pod) error {
 	if j.p.SingleDeviationPercent == nil {
 		return nil
 	}
@@ -194,10 +194,10 @@ func (j *judge) near(v *Pod) error {
 }
 
 // class judges that a victim's class is not more harmful than in the decision (D5).
-func (j *judge) class(v *Pod, decided Class) error {
+func (j *judge) class(v *planner.Pod, decided Class) error {
 	var now Class
 	switch {
-	case v.Protection == planner.Foreign && !v.Peer:
+	case v.Protection == planner.Foreign:
 		now = Foreign
 	case v.OptedOut:
 		now = OptedOut

@@ -74,11 +74,11 @@ func (m *model) input(chance *rand.Rand) (*daemonset.Node, *daemonset.Ask, daemo
 	}
 	for _, i := range pods {
 		p := m.pods[i]
-		pod := daemonset.Pod{Peer: p.peer, Pod: &planner.Pod{
+		pod := &planner.Pod{
 			UID: p.uid, Namespace: "default", Name: p.uid, Request: amounts(p.request), Priority: p.priority,
 			Created: epoch.Add(time.Duration(p.created) * time.Second), OptedOut: p.optedOut, Originator: p.originator, Slow: p.slow, Protection: p.protection,
-		}}
-		if p.foreign && p.protection == planner.Unprotected {
+		}
+		if p.foreign && !p.peer && p.protection == planner.Unprotected {
 			pod.Protection = planner.Foreign
 		}
 		pod.Budgets = each(p.budgets, func(b int) int { return slices.Index(budgets, b) })

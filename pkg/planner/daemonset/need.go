@@ -29,8 +29,7 @@ func weigh(n *Node, request planner.Amounts) balance {
 		b.free.Add(holder, -1)
 	}
 	copy(b.now, b.free)
-	for i := range n.Pods {
-		p := n.Pods[i].Pod
+	for _, p := range n.Pods {
 		b.now.Add(p.Request, -1)
 		if p.Protection != planner.Leaving {
 			b.free.Add(p.Request, -1)

@@ -15,8 +15,11 @@ type Node struct {
 	Types       []string
 	Allocatable planner.Amounts
 	// Pods are all pods that use resources of the node, including leaving ones, in any
-	// order.
-	Pods []Pod
+	// order. Their App is not used here. The Protection of a pod is [planner.Foreign] only if
+	// nothing else protects it: a foreign pod that is leaving, or of a DaemonSet, or static has
+	// that protection. A foreign pod of a profile that enables QueuePreemption has none: it may
+	// be preempted like a managed pod (D4).
+	Pods []*planner.Pod
 	// Before are the requests of the node-bound holders that are served before the
 	// asker: those of higher priority, or older (D1).
 	Before []planner.Amounts
@@ -25,16 +28,6 @@ type Node struct {
 	// Queues are the queues with their usage. They are needed only for an asker that
 	// guarantees bind, see [Params.Bound].
 	Queues queues.View
-}
-
-// Pod is a pod on the node. Its Protection is [planner.Foreign] only if nothing else
-// protects it: a foreign pod that is leaving, or of a DaemonSet, or static has that
-// protection. Its App is not used here.
-type Pod struct {
-	*planner.Pod
-	// Peer is true for a foreign pod of a profile that enables QueuePreemption: it may be
-	// preempted like a managed pod (D4).
-	Peer bool
 }
 
 // Ask is the pod that requires the node. Its App is not used here.
@@ -80,7 +73,7 @@ type Params struct {
 	// MaxVictims limits the victims of multiple; nil for no limit.
 	MaxVictims *int32
 	ClassOrder ClassOrder
-	// PreemptForeign permits foreign pods that are not Peer as victims, after all
+	// PreemptForeign permits pods with Protection [planner.Foreign] as victims, after all
 	// classes.
 	PreemptForeign bool
 	// Namespaces are those in which DaemonSets may take room that is guaranteed to queues;
@@ -113,9 +106,9 @@ var classNames = [...]string{"regular", "originator", "opted out", "foreign"}
 func (c Class) String() string { return classNames[c] }
 
 // ClassOf returns the class of a pod.
-func ClassOf(p *Pod) Class {
+func ClassOf(p *planner.Pod) Class {
 	switch {
-	case p.Protection == planner.Foreign && !p.Peer:
+	case p.Protection == planner.Foreign:
 		return Foreign
 	case p.OptedOut:
 		return OptedOut
@@ -127,7 +120,7 @@ func ClassOf(p *Pod) Class {
 
 // rank is the place of a pod in the order of classes, least harm first. A pod that is
 // both opted out and an originator has a place of its own.
-func (o ClassOrder) rank(p *Pod, c Class) int {
+func (o ClassOrder) rank(p *planner.Pod, c Class) int {
 	order := [...]int{Regular: 0, Originator: 1, OptedOut: 2, Foreign: 4}
 	if o == YuniKorn {
 		order = [...]int{Regular: 0, Originator: 3, OptedOut: 1, Foreign: 4}

@@ -1,6 +1,10 @@
 package daemonset
 
-import "github.com/paddock-scheduler/paddock/pkg/planner"
+import (
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+)
 
 // Plan decides whether the node is held for an asker that can run on no other node, and
 // which pods are preempted for it.
@@ -39,12 +43,7 @@ func (pl *planning) unhindered() bool {
 	if pl.params.Fits == nil {
 		return true
 	}
-	for i := range pl.node.Pods {
-		if pl.node.Pods[i].Protection == planner.Leaving {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(pl.node.Pods, func(p *planner.Pod) bool { return p.Protection == planner.Leaving })
 }
 
 // impossible returns why the asker would not fit even without all candidates (D1); empty if

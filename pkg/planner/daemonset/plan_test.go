@@ -99,8 +99,8 @@ func TestAskerThatRequiresAnotherPod(t *testing.T) {
 // TestNeverEndsIt: filters that reject whatever pods leave are called twice.
 func TestNeverEndsIt(t *testing.T) {
 	calls := 0
-	n := &daemonset.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: planner.Amounts{9}, Pods: []daemonset.Pod{
-		{Pod: &planner.Pod{UID: "a", Request: planner.Amounts{1}}}, {Pod: &planner.Pod{UID: "b", Request: planner.Amounts{1}}},
+	n := &daemonset.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: planner.Amounts{9}, Pods: []*planner.Pod{
+		{UID: "a", Request: planner.Amounts{1}}, {UID: "b", Request: planner.Amounts{1}},
 	}}
 	d := daemonset.Plan(n, &daemonset.Ask{Ask: &planner.Ask{Request: planner.Amounts{1}}}, daemonset.Params{Fits: func([]*planner.Pod) planner.Fit {
 		calls++
@@ -118,7 +118,7 @@ func TestEndsOfInt64(t *testing.T) {
 	for range 3 {
 		d := daemonset.Plan(n, ask, daemonset.Params{})
 		expect.That(t, d.Outcome == daemonset.NoHold, "%d pods: %s", len(n.Pods), d)
-		n.Pods = append(n.Pods, daemonset.Pod{Pod: &planner.Pod{UID: "p", Request: planner.Amounts{most}, Priority: 1}})
+		n.Pods = append(n.Pods, &planner.Pod{UID: "p", Request: planner.Amounts{most}, Priority: 1})
 	}
 }
 
@@ -188,8 +188,8 @@ func TestJudgeNoticesEachRule(t *testing.T) {
 		{"a holder before", func(x *judged) { x.n.Before = []planner.Amounts{{1}} }, "D7"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			n := &daemonset.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: planner.Amounts{5}, Pods: []daemonset.Pod{
-				{Pod: &planner.Pod{UID: "a", Request: planner.Amounts{2}}}, {Pod: &planner.Pod{UID: "b", Request: planner.Amounts{2}}},
+			n := &daemonset.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: planner.Amounts{5}, Pods: []*planner.Pod{
+				{UID: "a", Request: planner.Amounts{2}}, {UID: "b", Request: planner.Amounts{2}},
 			}}
 			x := judged{n: n, ask: &daemonset.Ask{Ask: &planner.Ask{Request: planner.Amounts{5}}}}
 			x.d = daemonset.Plan(x.n, x.ask, x.p)

@@ -81,8 +81,8 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 	t.info = info
 	t.state.Write(reservation.PlanningKey, reservation.Planning{})
 	gone := pl.addAssumed(in, info)
-	for i := range in.Node.Pods {
-		if p := &in.Node.Pods[i]; p.Protection == planner.Leaving {
+	for _, p := range in.Node.Pods {
+		if p.Protection == planner.Leaving {
 			gone[types.UID(p.UID)] = true
 		}
 	}
@@ -102,10 +102,7 @@ func (pl *Plugin) newNodeBoundTrial(ctx context.Context, state fwk.CycleState, p
 // does not: they were assumed there and are not bound yet. It returns the pods that the
 // scheduler still has and that are gone.
 func (pl *Plugin) addAssumed(in *output.NodeBoundPlanInput, info fwk.NodeInfo) map[types.UID]bool {
-	known := make(map[types.UID]bool, len(in.Node.Pods))
-	for i := range in.Node.Pods {
-		known[types.UID(in.Node.Pods[i].UID)] = true
-	}
+	known := uidsOf(in.Node.Pods)
 	gone := map[types.UID]bool{}
 	for _, pi := range info.GetPods() {
 		pod := pi.GetPod()
@@ -116,10 +113,10 @@ func (pl *Plugin) addAssumed(in *output.NodeBoundPlanInput, info fwk.NodeInfo) m
 			gone[pod.UID] = true
 			continue
 		}
-		in.Node.Pods = append(in.Node.Pods, daemonset.Pod{Pod: &planner.Pod{
+		in.Node.Pods = append(in.Node.Pods, &planner.Pod{
 			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Protection: planner.Binding,
 			Request: pl.amounts(pod, in.Node.Types),
-		}})
+		})
 		if i := slices.IndexFunc(in.Before, func(r objects.Ref) bool { return r.UID == pod.UID }); i >= 0 {
 			in.Before, in.Node.Before = slices.Delete(in.Before, i, i+1), slices.Delete(in.Node.Before, i, i+1)
 		}

@@ -244,7 +244,7 @@ func (x *Plans) remaining(p *model.Pod, in *output.NodeBoundPlanInput, left []*m
 	for _, v := range left {
 		pod := &planner.Pod{UID: string(v.UID), Namespace: v.Namespace, Name: v.Name} // Judge reads all else from the node
 		// Foreign is the most harmful class: D5 refuses no victim of a class that is not known.
-		victim := daemonset.Victim{Pod: &daemonset.Pod{Pod: pod}, Class: daemonset.Foreign, ForRoom: !byFilters}
+		victim := daemonset.Victim{Pod: pod, Class: daemonset.Foreign, ForRoom: !byFilters}
 		if i := slices.IndexFunc(known.Victims, func(k daemonset.Victim) bool { return k.UID == string(v.UID) }); i >= 0 {
 			victim = known.Victims[i]
 		}

@@ -128,10 +128,13 @@ func (x *Plans) RequiredView(t *preemption.Types, n *cache.Node, p *model.Pod, n
 			}
 			v.Budgets[i] = budgets[b]
 		}
+		if other.Peer && v.Protection == planner.Foreign {
+			v.Protection = planner.Unprotected
+		}
 		if mayGo := v.Protection == planner.Unprotected || v.Protection == planner.Foreign; mayGo && other.Namespace == p.Namespace && x.m.Preemption.Grace(other.Pod) >= forOwn {
 			v.Protection = planner.TooSlow
 		}
-		view.Pods = append(view.Pods, daemonset.Pod{Pod: v, Peer: other.Peer})
+		view.Pods = append(view.Pods, v)
 	}
 	var before []objects.Ref
 	for _, h := range x.holds.NodeBoundBefore(p) {

@@ -230,7 +230,7 @@ func TestNotesOfVictims(t *testing.T) {
 	victim := &planner.Pod{UID: "v", Namespace: "ns", Name: "v"}
 	for name, p := range map[string]preemption.Plan{
 		"ordinary":   {Decision: &planner.Decision{Ask: ask, Node: "n1", Victims: []planner.Victim{{Pod: victim}}}},
-		"node-bound": {NodeBoundDecision: &daemonset.Decision{Ask: &daemonset.Ask{Ask: ask}, Node: "n1", Victims: []daemonset.Victim{{Pod: &daemonset.Pod{Pod: victim}}}}},
+		"node-bound": {NodeBoundDecision: &daemonset.Decision{Ask: &daemonset.Ask{Ask: ask}, Node: "n1", Victims: []daemonset.Victim{{Pod: victim}}}},
 	} {
 		note, known := p.Note("v")
 		expect.That(t, known && strings.Contains(note, "ns/asker"), "%s: %q", name, note)
