@@ -60,7 +60,7 @@ func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Re
 		})
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int { return compare(&a, &b) })
-	g := newGuarantees(n, ask, p, func(t int) bool { return b.need[t] > 0 })
+	g := newGuarantees(n, ask, p, b)
 	candidates = slices.DeleteFunc(candidates, func(c candidate) bool {
 		rule, err := g.add(c.Pod)
 		if err != nil {

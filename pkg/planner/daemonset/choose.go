@@ -81,8 +81,7 @@ func (pl *planning) single(trial *Trial) []candidate {
 			trial.Rejected = count(trial.Rejected, RuleAlone, 1)
 			continue
 		}
-		most := pl.params.SingleDeviationPercent
-		if most != nil && off(c).Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
+		if pl.params.tooFar(off(c)) {
 			trial.Rejected = count(trial.Rejected, RuleDeviation, 1)
 			continue
 		}
@@ -92,6 +91,12 @@ func (pl *planning) single(trial *Trial) []candidate {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), off(a).Compare(off(b)))
 	})
 	return pl.first(trial, matches)
+}
+
+// tooFar reports whether a deviation is larger than a single victim may have.
+func (p *Params) tooFar(off resources.Share) bool {
+	most := p.SingleDeviationPercent
+	return most != nil && off.Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0
 }
 
 // first chooses the first of the candidates without which the filters pass.

@@ -4,8 +4,9 @@
 // [Plan] is a function of a frozen [Node], an [Ask] and [Params]; it returns a
 // [Decision]. It reads no clock and calls nothing outside except Params.Fits, the only
 // connection to the real filters, and that only if the asker fits by amounts. [Judge]
-// judges a decision again by D2 to D7, on a state that may be newer, and shares no
-// code with Plan except guarantees.go.
+// judges a decision again by D2 to D7, on a state that may be newer. It applies the same
+// rules to each victim, and shares no code with the choice of victims (choose.go). A test
+// checks both against an oracle with rules of its own.
 //
 // Only the max of queues matters here (D2). No guarantee, fence or delay applies to such
 // an asker, unless daemonSetNamespaces leaves its namespace out (guarantees.go). Its victims

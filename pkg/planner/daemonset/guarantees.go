@@ -24,9 +24,9 @@ func (p *Params) classOrder(ask *Ask) ClassOrder {
 	return p.ClassOrder
 }
 
-// guarantees say which pods may be preempted together for an asker that guarantees bind.
-// Planner and judge have this in common. If pods may not go together, then neither may they
-// with others, so a set may be built pod by pod, in any order.
+// guarantees say which pods may be preempted together for an asker that guarantees bind. If
+// pods may not go together, then neither may they with others, so a set may be built pod by
+// pod, in any order.
 type guarantees struct {
 	node      *Node
 	ask       *Ask
@@ -37,7 +37,7 @@ type guarantees struct {
 
 // newGuarantees returns nil if guarantees do not bind the asker. The contested types are
 // those that are short; if none is, all that the asker requests.
-func newGuarantees(n *Node, ask *Ask, p *Params, short func(t int) bool) *guarantees {
+func newGuarantees(n *Node, ask *Ask, p *Params, b *balance) *guarantees {
 	if !p.Bound(ask.Namespace) {
 		return nil
 	}
@@ -49,7 +49,7 @@ func newGuarantees(n *Node, ask *Ask, p *Params, short func(t int) bool) *guaran
 		taken:     map[queues.ID]planner.Amounts{},
 	}
 	for t := range n.Types {
-		g.contested[t] = short(t)
+		g.contested[t] = b.need[t] > 0
 	}
 	if !slices.Contains(g.contested, true) {
 		for t := range n.Types {

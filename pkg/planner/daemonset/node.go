@@ -118,15 +118,19 @@ func ClassOf(p *planner.Pod) Class {
 	return Regular
 }
 
-// rank is the place of a pod in the order of classes, least harm first. A pod that is
-// both opted out and an originator has a place of its own.
-func (o ClassOrder) rank(p *planner.Pod, c Class) int {
-	order := [...]int{Regular: 0, Originator: 1, OptedOut: 2, Foreign: 4}
+// place is the place of a class in the order, least harm first.
+func (o ClassOrder) place(c Class) int {
 	if o == YuniKorn {
-		order = [...]int{Regular: 0, Originator: 3, OptedOut: 1, Foreign: 4}
+		return [...]int{Regular: 0, Originator: 3, OptedOut: 1, Foreign: 4}[c]
 	}
+	return [...]int{Regular: 0, Originator: 1, OptedOut: 2, Foreign: 4}[c]
+}
+
+// rank is the place of a pod in the order of classes. A pod that is both opted out and an
+// originator has a place of its own.
+func (o ClassOrder) rank(p *planner.Pod, c Class) int {
 	if c == OptedOut && p.Originator {
-		return order[c] + 1
+		return o.place(c) + 1
 	}
-	return order[c]
+	return o.place(c)
 }
