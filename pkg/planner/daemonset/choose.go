@@ -110,40 +110,15 @@ func (pl *planning) first(trial *Trial, of []candidate) []candidate {
 	return nil
 }
 
-// multiple takes candidates in order until the need is met and the filters pass, and then
-// removes those that are not needed, the most harmful first.
+// multiple takes all candidates, which are known to be enough, and removes those that are not
+// needed, the most harmful first: all after the need is met and the filters pass, then others.
 func (pl *planning) multiple(trial *Trial) []candidate {
-	order := sequence(pl.candidates, pl.node.Budgets)
-	chosen := pl.spare(order[:pl.reach(order)])
+	chosen := pl.spare(sequence(pl.candidates, pl.node.Budgets))
 	if most := pl.params.MaxVictims; most != nil && len(chosen) > int(*most) {
 		trial.Rejected = count(trial.Rejected, RuleMaxVictims, len(chosen))
 		return nil
 	}
 	return chosen
-}
-
-// reach returns how many of the candidates, in order, are needed. All of them are known
-// to be enough. To limit filter calls, it assumes that filters that accept without some
-// pods also accept without more. The filters accept the returned set in any case.
-func (pl *planning) reach(order []candidate) int {
-	freed := make(planner.Amounts, len(pl.need))
-	n := 0
-	for ; !pl.metBy(freed); n++ {
-		freed.Add(order[n].Request, 1)
-	}
-	if n == len(order) || n > 0 && pl.passes(order[:n]) {
-		return n
-	}
-	for enough := len(order); ; {
-		switch middle := (n + enough) / 2; {
-		case middle == n:
-			return enough
-		case pl.passes(order[:middle]):
-			enough = middle
-		default:
-			n = middle
-		}
-	}
 }
 
 // freed is what candidates free together.
