@@ -71,21 +71,17 @@ type Taints struct {
 	// ending is true when this process is about to end, and no node must be tainted.
 	ending atomic.Bool
 
-	mu      locks.Mutex             // guards the rest
-	seen    map[string]seenTaint    // by node, as the informer has it; no entry for none
-	written map[string]writtenTaint // what was written and not seen yet
+	mu    locks.Mutex          // guards the rest
+	known map[string]nodeTaint // by node; no entry for no taint
 }
 
-// writtenTaint is the taint of a node after our write (empty for none), and the version of the node
-// with it. sure is false during a write and after a failed one that may have taken effect: what the
-// informer sees then may be older.
-type writtenTaint struct {
-	value, version string
-	sure           bool
+// nodeTaint is the newest that is known of the taint of a node: by the informer, or by the
+// answer to a write. The value is empty for none.
+type nodeTaint struct {
+	value, version string // version is that of the node
+	// unsure is true during a write, and after a failed one that may have taken effect.
+	unsure bool
 }
-
-// seenTaint is the taint of a node, and the version of the node that has it.
-type seenTaint struct{ value, version string }
 
 // taintAnswer is the result of the last reconcile of a node for the plan that waits for
 // its taint; plan is nil if none waits.
@@ -96,10 +92,7 @@ type taintAnswer struct {
 
 // NewTaints returns the taints of an owner. The policy is read at each use.
 func NewTaints(owner string, policy func() TaintPolicy, nodes corelisters.NodeLister) *Taints {
-	return &Taints{
-		owner: owner, policy: policy, nodes: nodes,
-		seen: map[string]seenTaint{}, written: map[string]writtenTaint{},
-	}
+	return &Taints{owner: owner, policy: policy, nodes: nodes, known: map[string]nodeTaint{}}
 }
 
 // Hide is the transform of the node informer: it returns nodes without our taint. An
@@ -136,30 +129,24 @@ func isHeld(taint corev1.Taint) bool {
 	return taint.MatchTaint(&held) // key and effect
 }
 
-// observed records what the informer received about a node. It may receive again a node that Hide
-// has already stripped: same version, no taint. That node still has the taint.
+// observed records what the informer received about a node. That may be older than an answer to
+// a write. It may also be a node that Hide has already stripped: same version, no taint. That node
+// still has the taint.
 func (t *Taints) observed(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.seen[node.Name]
-	if value == "" && before.value != "" && before.version != "" && before.version == node.ResourceVersion {
+	before := t.known[node.Name]
+	stripped := value == "" && before.value != "" && before.version != "" && before.version == node.ResourceVersion
+	if stripped || isOlder(node.ResourceVersion, before.version) {
 		return
 	}
-	t.seen[node.Name] = seenTaint{value, node.ResourceVersion}
-	t.dropLocked(node.Name)
+	t.setLocked(node.Name, nodeTaint{value, node.ResourceVersion, before.unsure})
 }
 
-// dropLocked drops what was written on a node once the informer has seen it or a later
-// version, and what was seen if that is no taint.
-func (t *Taints) dropLocked(node string) {
-	seen, saw := t.seen[node]
-	w, wrote := t.written[node]
-	if wrote && saw && w.sure && !isOlder(seen.version, w.version) {
-		delete(t.written, node)
-		wrote = false
-	}
-	if !wrote && seen.value == "" {
-		delete(t.seen, node)
+// setLocked records what is known of a node, unless it is that there is no taint.
+func (t *Taints) setLocked(node string, taint nodeTaint) {
+	if t.known[node] = taint; taint.value == "" && !taint.unsure {
+		delete(t.known, node)
 	}
 }
 
@@ -169,29 +156,31 @@ func isOlder(version, than string) bool {
 	return err == nil && order < 0
 }
 
-// begin records that a taint is about to be written on a node. The function that it
-// returns records that the write had no effect.
-func (t *Taints) begin(node, value string) (undo func()) {
+// begin records that the taint of a node is about to be written or removed. The function that
+// it returns records that this had no effect.
+func (t *Taints) begin(node string) (undo func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, known := t.written[node]
-	t.written[node] = writtenTaint{value: value}
+	before := t.known[node]
+	t.setLocked(node, nodeTaint{before.value, before.version, true})
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if delete(t.written, node); known {
-			t.written[node] = before
-		}
-		t.dropLocked(node)
+		now := t.known[node]
+		t.setLocked(node, nodeTaint{now.value, now.version, before.unsure})
 	}
 }
 
-// wrote records which taint a version of a node has on the API server.
+// wrote records which taint a version of a node has on the API server, unless the informer has
+// seen that version or a later one. No taint is recorded, too, because older events may follow.
 func (t *Taints) wrote(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.written[node.Name] = writtenTaint{value: value, version: node.ResourceVersion, sure: true}
-	t.dropLocked(node.Name)
+	if seen := t.known[node.Name]; seen.version != "" && !isOlder(seen.version, node.ResourceVersion) {
+		t.setLocked(node.Name, nodeTaint{value: seen.value, version: seen.version})
+		return
+	}
+	t.known[node.Name] = nodeTaint{value: value, version: node.ResourceVersion}
 }
 
 // On returns the taint of a node in the notation of kubectl; empty for none.
@@ -208,27 +197,22 @@ func (t *Taints) On(node string) string {
 func (t *Taints) on(node string) (value string, sure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w, ok := t.written[node]; ok {
-		return w.value, w.sure
-	}
-	return t.seen[node].value, true
+	taint := t.known[node]
+	return taint.value, !taint.unsure
 }
 
 // forget drops what is known of a node that is gone.
 func (t *Taints) forget(node string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.seen, node)
-	delete(t.written, node)
+	delete(t.known, node)
 }
 
 // taintedNodes lists the nodes that have the taint or may have it, in order.
 func (t *Taints) taintedNodes() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := slices.AppendSeq(slices.Collect(maps.Keys(t.seen)), maps.Keys(t.written))
-	slices.Sort(all)
-	return slices.Compact(all)
+	return slices.Sorted(maps.Keys(t.known))
 }
 
 // isTainted reports whether a node is known to have a taint, or to have none.
@@ -428,7 +412,7 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 	if err != nil {
 		return fmt.Errorf("encode taints: %w", err)
 	}
-	undo := e.Taints.begin(node.Name, value)
+	undo := e.Taints.begin(node.Name)
 	if want, ready := e.wantedTaint(node.Name); !ready || (want == "") != (value == "") {
 		undo()
 		return errOtherHolds

@@ -322,9 +322,9 @@ func TestEventsOlderThanAWriteAreNotBelieved(t *testing.T) {
 	version := func(v string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: v}}
 	}
-	taints.begin("n1", "a")
+	taints.begin("n1")
 	taints.wrote(version("12"), "a")
-	taints.begin("n1", "")
+	taints.begin("n1")
 	taints.observed(version("9"), "")
 	taints.observed(version("12"), "a")
 	_, sure := taints.on("n1")
