@@ -162,11 +162,11 @@ func (pl *planning) explain(d *planner.Decision) {
 	}
 	switch d.Stopped {
 	case planner.Law2:
-		d.Changes = pl.stopped((*contestedView).protecting, pl.unchanged)
+		d.Changes = pl.stopped((*contestedView).protecting)
 	case planner.Law4:
-		d.Asks = pl.stopped((*contestedView).reached, pl.standing)
+		d.Asks = pl.stopped((*contestedView).reached)
 	case planner.Law5:
-		d.Loses = pl.stopped((*contestedView).notOver, pl.unchanged)
+		d.Loses = pl.stopped((*contestedView).notOver)
 	case planner.Law6:
 		d.Higher = pl.higher
 	}
@@ -184,21 +184,18 @@ func (pl *planning) explain(d *planner.Decision) {
 	d.Named = slices.Compact(d.Named)
 }
 
-// unchanged returns the usage and guarantee of a queue from which nothing is taken.
-func (pl *planning) unchanged(a *account, t int) planner.Change { return pl.change(a, t, 0) }
-
-// stopped lists what blocks an asker, each item once.
-func (pl *planning) stopped(by func(*contestedView, func(*account, int)), say func(*account, int) planner.Change) []planner.Change {
+// stopped lists what blocks an asker in any view, each item once.
+func (pl *planning) stopped(by func(*contestedView) []planner.Change) []planner.Change {
 	var out []planner.Change
 	for _, cv := range pl.views {
-		by(cv, func(a *account, t int) { out = append(out, say(a, t)) })
+		out = append(out, by(cv)...)
 	}
 	return slices.Compact(sorted(out))
 }
 
-// reached calls f with the queues for which the asker may not preempt, because they are
-// not below their guarantee of a contested type (law 4).
-func (cv *contestedView) reached(f func(*account, int)) {
+// reached lists the queues for which the asker may not preempt, because they are not below
+// their guarantee of a contested type (law 4).
+func (cv *contestedView) reached() (out []planner.Change) {
 	lowest := len(cv.path)
 	for _, lv := range cv.leafVerdicts {
 		if lv != nil && lv.surveyed && lv.all == byLaw4 {
@@ -208,15 +205,16 @@ func (cv *contestedView) reached(f func(*account, int)) {
 	for _, a := range cv.path[lowest:] {
 		for _, t := range cv.contested {
 			if a.named[t] && !cv.underGuarantee(a, t) {
-				f(a, t)
+				out = append(out, cv.standing(a, t))
 			}
 		}
 	}
+	return out
 }
 
-// notOver calls f with the queues that lose nothing, because they are over their
-// guarantee in no contested type (law 5).
-func (cv *contestedView) notOver(f func(*account, int)) {
+// notOver lists the queues that lose nothing, because they are over their guarantee in no
+// contested type (law 5).
+func (cv *contestedView) notOver() (out []planner.Change) {
 	for _, lv := range cv.leafVerdicts {
 		if lv == nil || !lv.surveyed || lv.all != byLaw5 {
 			continue
@@ -224,16 +222,16 @@ func (cv *contestedView) notOver(f func(*account, int)) {
 		for _, a := range lv.path.side {
 			if !slices.ContainsFunc(cv.contested, a.isOver) {
 				for _, t := range cv.contested {
-					f(a, t)
+					out = append(out, cv.change(a, t, 0))
 				}
 			}
 		}
 	}
+	return out
 }
 
-// protecting calls f with the queues that would have fallen below their guarantee (law
-// 2).
-func (cv *contestedView) protecting(f func(*account, int)) {
+// protecting lists the queues that would have fallen below their guarantee (law 2).
+func (cv *contestedView) protecting() (out []planner.Change) {
 	for _, lv := range cv.leafVerdicts {
 		if lv == nil || lv.all != mayGo {
 			continue
@@ -247,8 +245,9 @@ func (cv *contestedView) protecting(f func(*account, int)) {
 	for _, a := range cv.accounts {
 		for t, tight := range a.tight {
 			if tight && a.named[t] {
-				f(a, t)
+				out = append(out, cv.change(a, t, 0))
 			}
 		}
 	}
+	return out
 }
