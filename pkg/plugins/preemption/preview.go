@@ -52,7 +52,6 @@ func NewPreviewer(
 	registry frameworkruntime.Registry, placed Placed,
 ) (*Previewer, *app.Process, error) {
 	pv := &Previewer{stages: map[string]*stage{}}
-	kept := &podInfos{}
 	for i := range cfg.Profiles {
 		profile := &cfg.Profiles[i]
 		h := profiles[profile.SchedulerName]
@@ -62,7 +61,7 @@ func NewPreviewer(
 		if !pv.process.Managed(profile.SchedulerName) {
 			continue
 		}
-		s, err := newStage(ctx, profile, h, registry, placed, kept)
+		s, err := newStage(ctx, profile, h, registry, placed)
 		if err != nil {
 			return nil, pv.process, err
 		}
@@ -180,7 +179,7 @@ func (pv *Previewer) prioritize(pod *corev1.Pod, out *documents.Preview) error {
 
 // filter runs the filters for all nodes in their current state.
 func (x *dryRun) filter(ctx context.Context) error {
-	infos := x.stage.snapshot.list
+	infos, _ := x.stage.snapshot.List() // it never fails
 	only, status, _ := x.stage.RunPreFilterPlugins(ctx, x.state, x.pod)
 	if status.Code() == fwk.Error {
 		return status.AsError()
@@ -223,7 +222,8 @@ func (x *dryRun) filter(ctx context.Context) error {
 func (x *dryRun) askExtenders(ctx context.Context) {
 	asked := newExtenders(x.stage, x.pod)
 	x.fit = slices.DeleteFunc(x.fit, func(name string) bool {
-		fit := asked.fit(ctx, x.stage.snapshot.byName[name], removal{})
+		info, _ := x.stage.snapshot.Get(name) // it fits, so it is there
+		fit := asked.fit(ctx, info, removal{})
 		switch {
 		case fit == planner.Passes:
 			return false

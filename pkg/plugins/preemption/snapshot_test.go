@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +47,7 @@ func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer
 	}
 	s := &stage{
 		nodes: corelisters.NewNodeLister(indexer), pods: corelisters.NewPodLister(held),
-		placed: binding{}, kept: &podInfos{}, snapshot: &snapshot{},
+		placed: binding{},
 	}
 	return s, held, there
 }
@@ -105,67 +103,38 @@ func seenIn(t *testing.T, s fwk.SharedLister, nodes []*corev1.Node) (all []strin
 	return all
 }
 
-// TestSnapshotIsThatOfTheScheduler: filters see what upstream's snapshot of the same pods
-// shows, at the first preview and at one that reuses infos.
+// TestSnapshotIsThatOfTheScheduler: filters see what upstream's snapshot of the pods that have
+// not ended shows.
 func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
 	pods := variedPods()
 	live := slices.DeleteFunc(variedPods(), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 	s, _, nodes := stocked(t, 4, pods)
 	want := seenIn(t, schedulercache.NewSnapshot(live, nodes), nodes)
-	for _, which := range []string{"first", "second"} {
-		s.takeSnapshot()
-		expect.Same(t, fmt.Sprintf("the %s snapshot differs from upstream's", which), want, seenIn(t, s, nodes))
-	}
+	s.takeSnapshot()
+	expect.Same(t, "what filters see", want, seenIn(t, s, nodes))
 	all := seenIn(t, schedulercache.NewSnapshot(pods, nodes), nodes)
 	expect.That(t, !cmp.Equal(all, want), "pods that ended are not noticed, so equality proves nothing")
 }
 
-// TestInfosAreKept: an unchanged pod keeps its infos, a pod that changed or is bound only
-// in memory has new ones, and a pod that is gone has none.
-func TestInfosAreKept(t *testing.T) {
+// TestPodsOfASnapshot: a pod that is being bound counts on its node, one on a node that is not
+// there does not, and the snapshot is dropped after the preview.
+func TestPodsOfASnapshot(t *testing.T) {
 	s, pods, _ := stocked(t, 4, variedPods())
 	waits := variedPods()[1]
 	waits.Name, waits.UID, waits.Spec.NodeName = "waits", "waits", ""
 	expect.OK(t, pods.Update(waits))
-	s.takeSnapshot()
-	before := s.kept.last()
-	resized := variedPods()[7]
-	resized.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("5")
-	expect.OK(t, pods.Update(resized))
-	expect.OK(t, pods.Delete(variedPods()[8]))
+	expect.OK(t, pods.Update(plugintest.On(plugintest.Pod("elsewhere", 100), "n9")))
 	s.placed = binding{"waits": "n3"}
 	s.takeSnapshot()
-	after := s.kept.last()
-	expect.That(t, before["uid-p6"] != nil && before["uid-p6"] == after["uid-p6"],
-		"the infos of a pod that did not change are made again")
-	got := after["uid-p7"].CalculateResource().Resource.GetMilliCPU()
-	expect.That(t, got == 5000 && before["uid-p7"] != after["uid-p7"],
-		"resized to 5 cores, the pod has %d milli-CPU", got)
-	expect.That(t, before["uid-p8"] != nil && after["uid-p8"] == nil && after["waits"] == nil && after["uid-p9"] == nil,
-		"kept are infos of pods that are gone, ended, or bound in memory only")
-	info, _ := s.snapshot.Get("n3")
+	info := expect.Get(s.NodeInfos().Get("n3"))(t)
 	expect.That(t, len(info.GetPods()) == 1 && info.GetRequested().GetMilliCPU() == 100,
 		"a pod that is being bound is not on its node: %v", info)
+	var names []string
+	for _, info := range expect.Get(s.NodeInfos().List())(t) {
+		names = append(names, info.Node().Name)
+	}
+	expect.Same(t, "nodes in order", []string{"n0", "n1", "n2", "n3"}, names)
 	s.dropSnapshot()
 	_, err := s.NodeInfos().Get("n0")
 	expect.That(t, err != nil, "the snapshot is there after it was let go")
-}
-
-// TestInfosAreForgotten: one minute after the last preview no infos are kept.
-func TestInfosAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := stocked(t, 4, variedPods())
-		for range 3 {
-			s.takeSnapshot()
-			time.Sleep(keptFor - time.Second)
-			if len(s.kept.last()) == 0 {
-				t.Fatal("nothing is kept for the next preview")
-			}
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		expect.Same(t, "infos of pods that are kept a minute after the last preview", 0, len(s.kept.last()))
-		info := expect.Get(s.NodeInfos().Get("n0"))(t)
-		expect.That(t, len(info.GetPods()) > 0, "what is forgotten is taken from a preview that uses it")
-	})
 }

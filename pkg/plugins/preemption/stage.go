@@ -1,17 +1,18 @@
 package preemption
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
@@ -39,8 +40,7 @@ type stage struct {
 	nodes     corelisters.NodeLister
 	pods      corelisters.PodLister
 	placed    Placed
-	snapshot  *snapshot
-	kept      *podInfos
+	snapshot  *cache.Snapshot // upstream's, which is not written after it is made
 	nominated map[string][]fwk.PodInfo
 	// missing are filters of the profile that previews cannot run.
 	missing []string
@@ -48,15 +48,14 @@ type stage struct {
 
 func newStage(
 	ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework,
-	registry frameworkruntime.Registry, placed Placed, kept *podInfos,
+	registry frameworkruntime.Registry, placed Placed,
 ) (*stage, error) {
 	factory := h.SharedInformerFactory()
 	s := &stage{
 		nodes:    factory.Core().V1().Nodes().Lister(),
 		pods:     factory.Core().V1().Pods().Lister(),
 		placed:   placed,
-		snapshot: &snapshot{},
-		kept:     kept,
+		snapshot: cache.NewEmptySnapshot(),
 	}
 	lists := h.ListPlugins()
 	own := &schedconfig.KubeSchedulerProfile{
@@ -103,34 +102,31 @@ func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Re
 	return out
 }
 
-// takeSnapshot makes the current snapshot.
+// takeSnapshot makes the current snapshot, with the nodes by name.
 func (s *stage) takeSnapshot() {
 	nodes, _ := s.nodes.List(labels.Everything()) // a lister of an informer never fails
 	pods, _ := s.pods.List(labels.Everything())
-	next, last := newSnapshot(nodes), s.kept.last()
-	known := make(map[types.UID]*framework.PodInfo, len(pods))
+	there := map[string]bool{}
+	for i, n := range nodes {
+		bare := *n
+		bare.Status.Images = nil // scores only read them, and a snapshot has an index of all
+		nodes[i], there[n.Name] = &bare, true
+	}
+	var placed []*corev1.Pod
 	s.nominated = map[string][]fwk.PodInfo{}
 	for _, p := range pods {
 		at := s.withNode(p)
 		switch {
 		case informer.Ended(p):
-		case next.byName[at.Spec.NodeName] != nil:
-			pi := last[p.UID]
-			if pi == nil || pi.Pod != at {
-				// Terms that cannot be parsed are left out, as in the scheduler.
-				pi, _ = framework.NewPodInfo(at)
-			}
-			next.add(pi)
-			if at == p {
-				known[p.UID] = pi
-			}
+		case there[at.Spec.NodeName]:
+			placed = append(placed, at)
 		case at.Spec.NodeName == "":
 			s.nominate(p)
 		}
 	}
-	next.indexAffinity()
-	s.kept.keep(known)
-	s.snapshot = next
+	s.snapshot = cache.NewSnapshot(placed, nodes)
+	infos, _ := s.snapshot.List() // it never fails
+	slices.SortFunc(infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 }
 
 // withNode returns the pod with the node of the scheduler's cache if it is being bound,
@@ -156,7 +152,7 @@ func (s *stage) nominate(p *corev1.Pod) {
 }
 
 // dropSnapshot drops the current snapshot.
-func (s *stage) dropSnapshot() { s.snapshot, s.nominated = &snapshot{}, nil }
+func (s *stage) dropSnapshot() { s.snapshot, s.nominated = cache.NewEmptySnapshot(), nil }
 
 // NodeInfos returns those of the current snapshot.
 func (s *stage) NodeInfos() fwk.NodeInfoLister { return s.snapshot }
