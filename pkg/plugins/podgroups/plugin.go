@@ -103,7 +103,7 @@ func (g guardedPod) Reject(plugin, why string) {
 // the store follow PodGroups, which the client reads.
 func wrap(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
 	p := app.For(ctx, h)
-	pl := &Plugin{process: p, handle: h, wait: defaultWait, postFilters: app.PostFiltersOf(h, Name)}
+	pl := &Plugin{process: p, handle: h, postFilters: app.PostFiltersOf(h, Name)}
 	theirs, err := build(&guarded{h, pl.mayGo})
 	if err != nil {
 		return nil, err
@@ -117,9 +117,6 @@ func wrap(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), clien
 	})
 	return pl, nil
 }
-
-// defaultWait is upstream's default of permitWaitingTimeSeconds.
-const defaultWait = time.Minute
 
 // Permit does what upstream's does, with two corrections by the store. If enough members
 // have a place, the pod and all waiting members of its PodGroup go on: upstream does not

@@ -31,7 +31,7 @@ type miscounting struct {
 	says *fwk.Status
 }
 
-const theirTimeout = 7 * time.Second
+const theirTimeout, ourTimeout = 7 * time.Second, time.Minute
 
 func (m miscounting) Permit(context.Context, fwk.CycleState, *corev1.Pod, string) (*fwk.Status, time.Duration) {
 	return m.says, theirTimeout
@@ -131,8 +131,9 @@ func TestPermit(t *testing.T) {
 			pl, h := fixture(t, test.says, test.running, pod)
 			sibling, stranger := &atWait{pod: member("sibling", "g")}, &atWait{pod: member("stranger", "other")}
 			h.pods = []*atWait{sibling, stranger}
+			pl.wait = ourTimeout
 			status, wait := pl.Permit(t.Context(), nil, pod, "node")
-			timeout := map[bool]time.Duration{true: theirTimeout, false: defaultWait}[test.says.IsWait()]
+			timeout := map[bool]time.Duration{true: theirTimeout, false: ourTimeout}[test.says.IsWait()]
 			expect.That(t, status.Code() == test.want && (!status.IsWait() || wait == timeout),
 				"%v, waits %v; want %v", status, wait, test.want)
 			expect.That(t, slices.Equal(sibling.let, slices.Repeat([]string{Name}, test.let)) && len(stranger.let) == 0,
