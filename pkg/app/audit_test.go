@@ -64,7 +64,7 @@ func podOf(name, queue string) *corev1.Pod {
 // at all for an empty text. The next check or the one after it says so.
 func wantFinding(t *testing.T, address, want string) {
 	t.Helper()
-	plugintest.Within(t, 2*time.Minute, func() error {
+	plugintest.Eventually(t, func() error {
 		answer, err := http.Get("http://" + address + "/ws/v1/scheduler/healthcheck")
 		if err != nil {
 			return err

@@ -172,12 +172,6 @@ func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note
 	r.events = append(r.events, fmt.Sprintf("%s: %s %s %s %s: ", r.profile, about, kind, reason, action)+fmt.Sprintf(note, args...))
 }
 
-// Eventually polls until the condition gives no error, or fails the test.
-func Eventually(t testing.TB, condition func() error) {
-	t.Helper()
-	Within(t, 90*time.Second, condition)
-}
-
 // Until polls until what is said comes about, or fails the test.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
@@ -195,12 +189,11 @@ func Becomes[V any](t testing.TB, what string, want V, get func() V) {
 	})
 }
 
-// Within waits until the condition has no error, and fails the test when it still has
-// one after so long.
-func Within(t testing.TB, limit time.Duration, condition func() error) {
+// Eventually polls until the condition gives no error, or fails the test after two minutes.
+func Eventually(t testing.TB, condition func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, limit, true,
+	err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, 2*time.Minute, true,
 		func(context.Context) (bool, error) {
 			last = condition()
 			return last == nil, nil
