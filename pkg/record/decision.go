@@ -217,9 +217,7 @@ func (d *Decision) addChanges(law string, changes []planner.Change) {
 // addNodeBound adds the decision about the only node that a pod can run on.
 func (d *Decision) addNodeBound(r *daemonset.Decision, types []string) {
 	d.Kind, d.Node, d.OptedOut, d.Violations, d.FilterCalls = NodeBound, r.Node, r.OptedOut, r.Violations, r.FitsCalls
-	if r.Outcome != daemonset.Fits {
-		d.Message = r.Sentence()
-	}
+	d.Message = r.Sentence()
 	for i := range r.Victims {
 		v := &r.Victims[i]
 		d.Victims = append(d.Victims, Victim{

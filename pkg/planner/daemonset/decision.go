@@ -9,15 +9,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Outcomes in addition to those of package planner. Fits: the asker fits now, nothing is done.
-// [planner.Hold]: the node is held and no pod is preempted yet, see Decision.Stopped.
-// [planner.Preempt]: the node is held and the victims are preempted. NoHold: the asker
-// would not fit even without all pods that may be preempted; nothing is done until the
-// node's pods or the asker change. [planner.Refuse]: nothing is done.
-const (
-	Fits   planner.Outcome = "fits"
-	NoHold planner.Outcome = "no hold"
-)
+// NoHold is an outcome in addition to those of package planner: the asker would not fit even
+// without all pods that may be preempted; nothing is done until the node's pods or the asker
+// change. [planner.Hold]: the node is held and no pod is preempted yet, see Decision.Stopped.
+// [planner.Preempt]: the node is held and the victims are preempted. [planner.Refuse]:
+// nothing is done.
+const NoHold planner.Outcome = "no hold"
 
 // Need is what the asker needs of one type: Short = Request - Free, at least 0 (D7).
 type Need struct {
@@ -48,9 +45,9 @@ type Decision struct {
 	Victims []Victim
 	// Selection is the selection that chose them.
 	Selection Selection
-	// Stopped is the reason for which no pod is preempted. It is empty with [Fits], with
-	// [planner.Preempt], and with [planner.Hold] if the asker fits once leaving pods are
-	// gone.
+	// Stopped is the reason for which no pod is preempted. It is empty with
+	// [planner.Preempt], and with [planner.Hold] if the asker fits now or once leaving pods
+	// are gone.
 	Stopped planner.Rule
 	// Wait is the time until pods may be preempted, if Stopped is RuleDelay.
 	Wait time.Duration

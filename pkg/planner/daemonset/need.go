@@ -8,9 +8,8 @@ import (
 // balance is what the asker needs and what is free, by type.
 type balance struct {
 	// free is what is free once leaving pods are gone and the holders before the asker
-	// are placed (D7). now is the same without the first condition: leaving pods still
-	// count.
-	free, now planner.Amounts
+	// are placed (D7).
+	free planner.Amounts
 	// need is what must be freed of each type; 0 for nothing.
 	need planner.Amounts
 	// short is true if anything must be freed.
@@ -21,16 +20,13 @@ type balance struct {
 func weigh(n *Node, request planner.Amounts) balance {
 	b := balance{
 		free: make(planner.Amounts, len(n.Types)),
-		now:  make(planner.Amounts, len(n.Types)),
 		need: make(planner.Amounts, len(n.Types)),
 	}
 	b.free.Add(n.Allocatable, 1)
 	for _, holder := range n.Before {
 		b.free.Add(holder, -1)
 	}
-	copy(b.now, b.free)
 	for _, p := range n.Pods {
-		b.now.Add(p.Request, -1)
 		if p.Protection != planner.Leaving {
 			b.free.Add(p.Request, -1)
 		}
@@ -42,16 +38,6 @@ func weigh(n *Node, request planner.Amounts) balance {
 		b.short = b.short || b.need[t] > 0
 	}
 	return b
-}
-
-// fitsNow reports whether the asker fits in the current state.
-func (b *balance) fitsNow(request planner.Amounts) bool {
-	for t, free := range b.now {
-		if want := request.At(t); want > 0 && free < want {
-			return false
-		}
-	}
-	return true
 }
 
 // metBy reports whether the freed amounts meet the need.

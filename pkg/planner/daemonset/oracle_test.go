@@ -315,30 +315,11 @@ func (o *oracle) least(order []int) []int {
 	return nil
 }
 
-// now reports whether the asker fits in the current state.
-func (o *oracle) now() bool {
-	leaving := false
-	for t, want := range o.ask.request {
-		free := o.free(t)
-		for _, p := range o.pods {
-			if p.protection == planner.Leaving {
-				free, leaving = free-p.request[t], true
-			}
-		}
-		if want > 0 && free < want {
-			return false
-		}
-	}
-	return len(o.before) == 0 && (!leaving || !o.filters)
-}
-
 // decide is D1 to D3.
 func (o *oracle) decide() verdict {
 	switch {
 	case o.ask.overMax && !o.without["max"]:
 		return verdict{outcome: planner.Refuse, stopped: daemonset.RuleMax}
-	case o.enough(nil) && o.now():
-		return verdict{outcome: daemonset.Fits}
 	case o.enough(nil):
 		return verdict{outcome: planner.Hold}
 	case o.ask.never && !o.without["never"]:

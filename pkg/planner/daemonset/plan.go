@@ -1,10 +1,6 @@
 package daemonset
 
-import (
-	"slices"
-
-	"github.com/paddock-scheduler/paddock/pkg/planner"
-)
+import "github.com/paddock-scheduler/paddock/pkg/planner"
 
 // Plan decides whether the node is held for an asker that can run on no other node, and
 // which pods are preempted for it.
@@ -18,9 +14,6 @@ func Plan(n *Node, ask *Ask, p Params) Decision {
 		d.Outcome, d.Stopped = planner.Refuse, RuleMax
 	case !pl.short && pl.passes(nil):
 		d.Outcome = planner.Hold
-		if pl.unhindered() {
-			d.Outcome = Fits
-		}
 	case ask.Never:
 		d.Outcome, d.Stopped = planner.Refuse, planner.RuleNeverPreempt
 	default:
@@ -32,18 +25,6 @@ func Plan(n *Node, ask *Ask, p Params) Decision {
 	}
 	d.FitsCalls = pl.calls
 	return d
-}
-
-// unhindered reports whether an asker that fits once leaving pods are gone fits in the
-// current state (D1). The answer of the real filters is known only if no pod leaves.
-func (pl *planning) unhindered() bool {
-	if len(pl.node.Before) > 0 || !pl.fitsNow(pl.ask.Request) {
-		return false
-	}
-	if pl.params.Fits == nil {
-		return true
-	}
-	return !slices.ContainsFunc(pl.node.Pods, func(p *planner.Pod) bool { return p.Protection == planner.Leaving })
 }
 
 // impossible returns why the asker would not fit even without all candidates (D1); empty if

@@ -16,8 +16,6 @@ func (d Decision) String() string { return d.Ask.Namespace + "/" + d.Ask.Name + 
 // Sentence says what was decided, why, and, if people can help, what they can do.
 func (d Decision) Sentence() string {
 	switch d.Outcome {
-	case Fits:
-		return fmt.Sprintf("there is room on node %s", d.Node)
 	case planner.Hold:
 		return fmt.Sprintf("node %s is held, %s", d.Node, d.Waiting())
 	case planner.Preempt:

@@ -342,8 +342,6 @@ func (x *dryRun) decideNodeBound(ctx context.Context) {
 		x.say("would make others leave: %s", d.Sentence())
 	case d.Outcome == planner.Hold:
 		x.waits(reasons.New(reasons.OfHold(0, string(d.Stopped)), "%s", d.Sentence()))
-	case d.Outcome == daemonset.Fits:
-		x.waits(x.obstacle())
 	case d.Stopped == planner.RuleExtender:
 		x.out.Node = ""
 		x.waits(x.obstacle(), reasons.New(reasons.PreemptionRefused, "%s", d.Sentence()))
