@@ -63,15 +63,13 @@ func validateManagedProfiles(path *field.Path, profiles []string) field.ErrorLis
 
 func validateWindow(args *config.QueueSortArgs) field.ErrorList {
 	var errs field.ErrorList
-	if *args.Window < 1 {
-		errs = append(errs, field.Invalid(field.NewPath("window"), *args.Window, "must be at least 1"))
+	if *args.Window < 1 || *args.Window > maxMaxWindow {
+		errs = append(errs, field.Invalid(field.NewPath("window"), *args.Window,
+			"must be between 1 and "+strconv.Itoa(maxMaxWindow)))
 	}
-	if *args.MaxWindow < *args.Window {
-		errs = append(errs, field.Invalid(field.NewPath("maxWindow"), *args.MaxWindow, "must be at least window"))
-	}
-	if *args.MaxWindow > maxMaxWindow {
+	if most := max(maxMaxWindow, *args.Window); *args.MaxWindow < *args.Window || *args.MaxWindow > most {
 		errs = append(errs, field.Invalid(field.NewPath("maxWindow"), *args.MaxWindow,
-			"must be at most "+strconv.Itoa(maxMaxWindow)))
+			"must be between window and "+strconv.Itoa(maxMaxWindow)))
 	}
 	if *args.MetricsQueues < 0 || *args.MetricsQueues > maxMetricsQueues {
 		errs = append(errs, field.Invalid(field.NewPath("metricsQueues"), *args.MetricsQueues,
