@@ -11,25 +11,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// multiplier returns the factor of a suffix other than "m".
-func multiplier(suffix string) (uint64, bool) {
-	if suffix == "" {
-		return 1, true
-	}
-	base := uint64(1000)
-	letter := suffix
-	if strings.HasSuffix(suffix, "i") {
-		base, letter = 1024, suffix[:len(suffix)-1]
-	}
-	power := map[string]int{"K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}[letter]
-	if suffix == "k" {
-		power = 1
-	}
-	factor := uint64(1)
-	for range power {
-		factor *= base
-	}
-	return factor, power > 0
+// factors are those of the suffixes other than "m".
+var factors = map[string]uint64{
+	"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
 }
 
 // Parse reads the amount of a resource type as queues.yaml writes it:
@@ -39,22 +24,21 @@ func multiplier(suffix string) (uint64, bool) {
 // for [resources.CPU], so "10" is 10000 and "500m" is 500; bytes or a count for
 // everything else. It is never negative. An error quotes the text and says what to write.
 func Parse(name, text string) (resources.Amount, error) {
-	digits, suffix, err := splitQuantity(text)
-	if err != nil {
-		return 0, err
-	}
-	factor, ok := multiplier(suffix)
-	switch {
-	case suffix == "m" && name == resources.CPU:
-		factor = 1
-	case suffix == "m":
-		return 0, fmt.Errorf("invalid suffix m in %q: thousandths are for %s only", text, resources.CPU)
-	case !ok:
-		return 0, fmt.Errorf("invalid suffix %s in %q: use k M G T P E or Ki Mi Gi Ti Pi Ei", suffix, text)
-	case name == resources.CPU && (suffix == "E" || suffix == "Ei"):
+	trimmed := strings.TrimSpace(text)
+	digits := trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "0123456789"))]
+	suffix := strings.TrimLeft(trimmed[len(digits):], " \t\n\f\r")
+	factor, ok := factors[suffix]
+	switch isCPU := name == resources.CPU; {
+	case isCPU && suffix == "m":
+		factor, ok = 1, true
+	case isCPU && factor >= math.MaxUint64/1000:
 		factor = math.MaxUint64 // more than any amount, unless the number is 0
-	case name == resources.CPU:
+	case isCPU:
 		factor *= 1000
+	}
+	if digits == "" || !ok {
+		return 0, fmt.Errorf("invalid quantity %q: write a whole number without sign, such as 4, 500m (%s only) or 16Gi; "+
+			"suffixes are k M G T P E and Ki Mi Gi Ti Pi Ei", text, resources.CPU)
 	}
 	number, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
@@ -65,23 +49,6 @@ func Parse(name, text string) (resources.Amount, error) {
 		return 0, tooLarge(text)
 	}
 	return resources.Amount(low), nil
-}
-
-// splitQuantity cuts a trimmed quantity into digits and suffix, which is empty
-// or one of the letters m k K M G T P E with an optional i.
-func splitQuantity(text string) (digits, suffix string, err error) {
-	trimmed := strings.TrimSpace(text)
-	end := 0
-	for end < len(trimmed) && trimmed[end] >= '0' && trimmed[end] <= '9' {
-		end++
-	}
-	digits, suffix = trimmed[:end], strings.TrimLeft(trimmed[end:], " \t\n\f\r")
-	letter := strings.TrimSuffix(suffix, "i")
-	if digits == "" || len(letter) > 1 || (suffix != "" && !strings.Contains("mkKMGTPE", letter)) || suffix == "i" {
-		return "", "", fmt.Errorf("invalid quantity %q: write a whole number without sign, such as 4, 500m (%s only) or 16Gi",
-			text, resources.CPU)
-	}
-	return digits, suffix, nil
 }
 
 func tooLarge(text string) error {
