@@ -37,8 +37,8 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 		host := hostOf(accepted.RemoteAddr().String())
 		conn := &boundedConn{Conn: accepted, listener: b, host: host, known: loopback(host)}
 		entered, gone := b.enter(conn, time.Now())
-		for _, other := range gone {
-			_ = other.Conn.Close()
+		if gone != nil {
+			_ = gone.Conn.Close()
 		}
 		if entered {
 			return conn, nil
@@ -61,24 +61,19 @@ func loopback(host string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// enter adds a connection, and returns the ones that it replaces. It returns false if there
-// is no place for the connection.
-func (b *boundedListener) enter(conn *boundedConn, now time.Time) (entered bool, gone []*boundedConn) {
+// enter adds a connection, and returns the one that it replaces; nil for none. It returns
+// false if there is no place for the connection.
+func (b *boundedListener) enter(conn *boundedConn, now time.Time) (entered bool, gone *boundedConn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byHost[conn.host] >= b.limits.perHost {
 		return false, nil
 	}
-	if len(b.open) >= b.limits.connections/2 {
-		gone = b.removeIdle(now)
-	}
 	if !b.room(conn) {
-		longest := b.longestIdle()
-		if longest == nil {
-			return false, gone
+		if gone = b.longestIdle(); gone == nil {
+			return false, nil
 		}
-		b.remove(longest)
-		gone = append(gone, longest)
+		b.remove(gone)
 	}
 	conn.since = now
 	b.open[conn] = struct{}{}
@@ -95,17 +90,6 @@ func (b *boundedListener) room(conn *boundedConn) bool {
 		}
 	}
 	return len(b.open) < b.limits.connections && (conn.known || unknown < b.limits.connections-b.limits.reserved)
-}
-
-// removeIdle removes the connections that have had no request for too long.
-func (b *boundedListener) removeIdle(now time.Time) (gone []*boundedConn) {
-	for conn := range b.open {
-		if conn.replaceable() && now.Sub(conn.since) >= b.limits.crowdedIdle {
-			b.remove(conn)
-			gone = append(gone, conn)
-		}
-	}
-	return gone
 }
 
 // longestIdle returns the replaceable connection that has had no request for longest; nil

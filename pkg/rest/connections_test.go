@@ -22,47 +22,39 @@ import (
 const theirs, ours = "10.0.0.%d", "10.1.0.1"
 
 // crowd has four clients open all the connections that they may, each with one request.
-func (s served) crowd(t *testing.T, token string) (all []reader) {
+func (s served) crowd(t *testing.T, token string) {
 	for i := range 256 {
 		r := s.open(t, fmt.Sprintf(theirs, i%4))
 		r.ask(token)
-		all = append(all, r)
 	}
-	return all
 }
 
 // TestIdleConnectionsGiveTheirPlaces: clients that keep all places shut no other client out.
 func TestIdleConnectionsGiveTheirPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serveCluster(t, newCluster(t, ""), quietly)
-		all := s.crowd(t, "")
+		s.crowd(t, "")
 		for i := range 20 {
 			time.Sleep(time.Millisecond)
 			reader := s.open(t, ours)
 			time.Sleep(time.Millisecond)
 			// One without a request does not take the reader's place.
-			all = append(all, s.open(t, fmt.Sprintf(theirs, i%4)))
+			s.open(t, fmt.Sprintf(theirs, i%4))
 			expect.Same(t, fmt.Sprint("answer to reader ", i), http.StatusOK, reader.ask(""))
-		}
-		time.Sleep(defaultLimits().crowdedIdle)
-		s.open(t, ours)
-		synctest.Wait()
-		for i, r := range all {
-			expect.Same(t, fmt.Sprint("answer on ", i, " while more than half are open"), 0, r.ask(""))
 		}
 	})
 }
 
-// TestFewIdleConnectionsAreKept: below half of the places an idle connection is kept.
-func TestFewIdleConnectionsAreKept(t *testing.T) {
+// TestIdleConnectionsAreKept: while there are places, an idle connection is kept.
+func TestIdleConnectionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serveCluster(t, newCluster(t, ""), quietly)
 		var all []reader
-		for i := range 127 {
+		for i := range 223 {
 			all = append(all, s.open(t, fmt.Sprintf(theirs, i%4)))
 			all[i].ask("")
 		}
-		time.Sleep(defaultLimits().crowdedIdle)
+		time.Sleep(30 * time.Second)
 		s.open(t, ours)
 		synctest.Wait()
 		for i, r := range all {
@@ -89,8 +81,8 @@ func TestKnownReadersKeepTheirConnections(t *testing.T) {
 		here.ask("Bearer mine")
 		expect.Same(t, "a reader with the right token", http.StatusOK, permitted.ask("Bearer mine"))
 		expect.Same(t, "one with another token", http.StatusUnauthorized, refused.ask("Bearer other"))
+		time.Sleep(time.Millisecond)
 		s.crowd(t, "Bearer other")
-		time.Sleep(defaultLimits().crowdedIdle)
 		s.open(t, "10.2.0.1")
 		synctest.Wait()
 		expect.Same(t, "an admitted reader", http.StatusOK, permitted.ask("Bearer mine"))
@@ -121,7 +113,7 @@ func TestReservedPlaces(t *testing.T) {
 	connect := func(address string) error {
 		conn := &boundedConn{listener: b, host: address, known: loopback(address)}
 		entered, gone := b.enter(conn, now)
-		if len(gone) > 0 {
+		if gone != nil {
 			return errors.New("others are closed")
 		} else if !entered {
 			return errors.New("refused")

@@ -23,9 +23,6 @@ type limits struct {
 	// connections are all that are open at a time, perHost those from one address.
 	// reserved of them are only for known readers (see [boundedConn]).
 	connections, reserved, perHost int
-	// crowdedIdle is how long a connection may be kept without a request while half of
-	// all are open.
-	crowdedIdle time.Duration
 	// streams are all that are open at a time, streamsPerHost those of one address;
 	// reservedStreams of them are only for known readers;
 	// streamTime is how long a reader may take for the lines that are sent at once,
@@ -39,7 +36,7 @@ func defaultLimits() limits {
 	return limits{
 		headerTime: 5 * time.Second, readTime: 10 * time.Second, writeTime: time.Minute, idleTime: time.Minute,
 		headerBytes: 16 << 10, bodyBytes: config.MaxDocumentBytes, drafts: 4,
-		connections: 256, reserved: 32, perHost: 64, crowdedIdle: 5 * time.Second,
+		connections: 256, reserved: 32, perHost: 64,
 		streams: 100, reservedStreams: 20, streamsPerHost: 15, streamTime: 10 * time.Second, streamAdmitted: 5 * time.Minute,
 	}
 }
