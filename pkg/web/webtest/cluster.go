@@ -120,7 +120,7 @@ func (c *Cluster) Preempt(name string) {
 	why := reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu.")
 	c.Store.NoNode(uid, "", why, c.Now)
 	c.Step(time.Minute)
-	if outcome, why := c.decide(uid); outcome != planner.Refuse && !why.None() {
+	if why := c.Plan(uid); !why.None() && why.Code != reasons.PreemptionRefused {
 		c.tb.Fatalf("no plan for %s: %v", name, why)
 	}
 	c.Record.Take()
@@ -129,21 +129,15 @@ func (c *Cluster) Preempt(name string) {
 // Plan decides whether room is made for a pod, and puts the decision into force. It returns
 // why no room is made.
 func (c *Cluster) Plan(uid types.UID) reasons.Reason {
-	_, why := c.decide(uid)
-	return why
-}
-
-// decide is Plan, and returns the outcome of the plan, too; none if no plan may be made.
-func (c *Cluster) decide(uid types.UID) (planner.Outcome, reasons.Reason) {
 	input, why := c.Store.BeginPlan(uid, "", nil, c.Now)
 	if !why.None() {
-		return "", why
+		return why
 	}
 	plan := search.Plan(input.Snapshot, input.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
-		return plan.Outcome, c.Store.RejectPlan(uid, &plan, c.Now)
+		return c.Store.RejectPlan(uid, &plan, c.Now)
 	}
-	return plan.Outcome, c.Store.AcceptPlan(uid, &plan, c.Now)
+	return c.Store.AcceptPlan(uid, &plan, c.Now)
 }
 
 const busyDocument = `partitions:
