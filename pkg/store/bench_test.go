@@ -122,25 +122,6 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkLife measures a pod from its creation to its end.
-func BenchmarkLife(b *testing.B) {
-	s, _ := benchStore(b, batch, 0, "")
-	_, leaves := wide(b)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		p := benchPod(i%1000, leaves[i%len(leaves)])
-		s.Upsert(p, epoch)
-		s.TakeActivations()
-		s.Gate(p.UID, epoch)
-		s.Key(p.UID)
-		s.CheckQuota(p.UID)
-		s.Assume(p.UID, "n1", store.NoSnapshot, epoch)
-		p.Node = "n1"
-		s.Upsert(p, epoch)
-		s.Delete(p.UID, epoch)
-	}
-}
-
 func BenchmarkGate(b *testing.B) {
 	s, pods := benchStore(b, 64, 100_000, "")
 	var first, waits *model.Pod
