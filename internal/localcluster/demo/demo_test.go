@@ -123,16 +123,23 @@ func TestAwaitPlaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(sampleNamespace("ns"), told("ns", "a", "node", corev1.PodSucceeded),
 			told("ns", "b", "", corev1.PodPending), told("ns", "held", "", corev1.PodPending), told("other", "c", "node", corev1.PodRunning))
+		update := func(pod *corev1.Pod) {
+			expect.Get(client.CoreV1().Pods("ns").Update(context.Background(), pod, metav1.UpdateOptions{}))(t)
+		}
 		began := time.Now()
 		pods, placed, err := AwaitPlaced(t.Context(), client, 2, time.Minute)
 		took := time.Since(began)
 		expect.That(t, errors.Is(err, ErrNotPlaced) && len(pods) == 3 && placed == 1, "%d of %d, %v", placed, len(pods), err)
 		expect.That(t, took >= time.Minute && took <= 62*time.Second, "gave up after %v", took)
-		time.AfterFunc(time.Second, func() {
-			expect.Get(client.CoreV1().Pods("ns").Update(context.Background(), told("ns", "b", "node", corev1.PodRunning), metav1.UpdateOptions{}))(t)
+		began = time.Now()
+		time.AfterFunc(time.Second, func() { update(told("ns", "b", "node", corev1.PodRunning)) })
+		time.AfterFunc(5*time.Second, func() {
+			update(told("ns", "held", "", corev1.PodPending, [3]string{string(corev1.PodScheduled), "False", "full"}))
 		})
 		pods, placed, err = AwaitPlaced(t.Context(), client, 2, time.Minute)
 		expect.That(t, err == nil && len(pods) == 3 && placed == 2, "%d of %d, %v", placed, len(pods), err)
+		took = time.Since(began)
+		expect.That(t, took >= 5*time.Second && took <= 6*time.Second, "found after %v, want the time of the last reason", took)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, _, err = AwaitPlaced(ctx, client, 3, time.Minute)

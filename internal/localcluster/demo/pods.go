@@ -44,22 +44,25 @@ func SamplePods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod,
 }
 
 // ErrNotPlaced is the error of AwaitPlaced after its patience.
-var ErrNotPlaced = errors.New("not all sample pods were placed")
+var ErrNotPlaced = errors.New("not all sample pods were placed, or it is not known why the others wait")
 
-// AwaitPlaced waits until so many sample pods have a node, finished ones included. It returns all
-// sample pods, and how many have a node, also after the patience.
+// AwaitPlaced waits until so many sample pods have a node, finished ones included, and the others a
+// reason. It returns all sample pods, and how many have a node, also after the patience.
 func AwaitPlaced(ctx context.Context, client kubernetes.Interface, want int, patience time.Duration) (pods []corev1.Pod, placed int, err error) {
 	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience, true, func(ctx context.Context) (_ bool, err error) {
 		if pods, err = SamplePods(ctx, client); err != nil {
 			return false, err
 		}
 		placed = 0
+		known := true
 		for i := range pods {
 			if pods[i].Spec.NodeName != "" {
 				placed++
+			} else if Waits(&pods[i]) == "" {
+				known = false
 			}
 		}
-		return placed >= want, nil
+		return placed >= want && known, nil
 	})
 	switch {
 	case ctx.Err() != nil:
