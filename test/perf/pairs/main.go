@@ -25,8 +25,6 @@ import (
 
 func main() {
 	o := options{}
-	flag.StringVar(&o.binary, "binary", "bin/perf.test", "the compiled tests of ./test/perf")
-	flag.StringVar(&o.dir, "dir", "", "the directory for logs; empty is a new one")
 	flag.StringVar(&o.cases, "cases", "^Queues$", "which cases to run, a pattern; "+caseNames())
 	flag.BoolVar(&o.large, "large", false, "also run cases of 5,000 nodes that match")
 	flag.IntVar(&o.pairs, "pairs", 10, "how many pairs to run of each case")
@@ -41,9 +39,10 @@ func main() {
 }
 
 type options struct {
-	binary, dir, cases string
-	large              bool
-	pairs              int
+	cases string
+	large bool
+	pairs int
+	dir   string // for logs
 }
 
 func run(ctx context.Context, o options) error {
@@ -51,15 +50,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if o.binary, err = filepath.Abs(o.binary); err != nil {
-		return err
-	}
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "pairs"); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+	if o.dir, err = os.MkdirTemp("", "pairs"); err != nil {
 		return err
 	}
 	fmt.Printf("logs: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base time s | ours time s | load before |\n|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
@@ -138,7 +129,7 @@ func (o options) measure(ctx context.Context, benchmark, label string) (measured
 		return measured{}, err
 	}
 	defer func() { _ = log.Close() }() // read below
-	cmd := exec.CommandContext(ctx, o.binary, "-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m",
+	cmd := exec.CommandContext(ctx, "../../bin/perf.test", "-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m",
 		"-test.bench=^"+strings.ReplaceAll(benchmark, "/", "$/^")+"$", "-data-items-dir="+o.dir)
 	cmd.Dir = "test/perf"
 	cmd.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=false")
