@@ -34,29 +34,6 @@ func (c ceiling) lowered(q *rawQueue) ceiling {
 	return out
 }
 
-// sum is a total that remembers whether it is beyond what an Amount can hold.
-type sum struct {
-	amount resources.Amount
-	beyond bool
-}
-
-func (s sum) add(t sum) sum {
-	total := s.amount.Add(t.amount)
-	return sum{total, s.beyond || t.beyond || total-s.amount != t.amount}
-}
-
-func (s sum) exceeds(a resources.Amount) bool { return s.beyond || s.amount > a }
-
-func (s sum) format(name string) string {
-	if s.beyond {
-		return "more than " + quantity.Format(name, resources.MaxAmount)
-	}
-	return quantity.Format(name, s.amount)
-}
-
-// sums are the guarantees a queue asks of its parent, by resource type.
-type sums map[string]sum
-
 // rootQuotas refuses numbers on root and takes them out of the tree.
 func (r *report) rootQuotas(root *rawQueue) {
 	for _, set := range []struct {
@@ -74,31 +51,26 @@ func (r *report) rootQuotas(root *rawQueue) {
 // quotas checks guaranteed and max of q and the queues below it, and returns
 // what q wants guaranteed by its parent: its own guarantee, or, where it has
 // none, the sum over its children.
-func (r *report) quotas(q *rawQueue, above ceiling) sums {
+func (r *report) quotas(q *rawQueue, above ceiling) map[string]resources.Amount {
 	r.within(q, "max", q.resources.max, above)
 	effective := above.lowered(q)
 	r.within(q, "guaranteed", q.resources.guaranteed, effective)
-	wanted := sums{}
+	wanted := map[string]resources.Amount{}
 	for _, child := range q.queues {
 		asked := r.quotas(child, effective)
 		if child.duplicate {
 			continue
 		}
-		for name, s := range asked {
-			wanted[name] = wanted[name].add(s)
+		for name, amount := range asked {
+			wanted[name] = wanted[name].Add(amount)
 		}
 	}
-	own := q.resources.guaranteed
 	r.sumWithinGuaranteed(q, wanted)
 	r.sumWithinMax(q, wanted, effective)
-	if !own.set() {
-		return wanted
+	if own := q.resources.guaranteed; own.set() {
+		return own.byName()
 	}
-	asked := make(sums, len(own.list))
-	for _, g := range own.list {
-		asked[g.name] = sum{amount: g.amount}
-	}
-	return asked
+	return wanted
 }
 
 // within compares amounts of a queue with the smallest max of the way up.
@@ -111,12 +83,12 @@ func (r *report) within(q *rawQueue, key string, amounts rawAmounts, most ceilin
 	}
 }
 
-func (r *report) sumWithinGuaranteed(q *rawQueue, wanted sums) {
+func (r *report) sumWithinGuaranteed(q *rawQueue, wanted map[string]resources.Amount) {
 	for _, own := range q.resources.guaranteed.list {
-		if s, ok := wanted[own.name]; ok && s.exceeds(own.amount) {
+		if all := wanted[own.name]; all > own.amount {
 			r.errorf(q.place("resources.guaranteed."+label(own.name)), own.line,
 				"%s is less than what the queues below it are guaranteed together: %s",
-				quantity.Format(own.name, own.amount), s.format(own.name))
+				quantity.Format(own.name, own.amount), quantity.Format(own.name, all))
 		}
 	}
 }
@@ -125,10 +97,10 @@ func (r *report) sumWithinGuaranteed(q *rawQueue, wanted sums) {
 // smallest. A queue without a max of the type is passed over where another
 // check judges the same numbers: the one of its own guarantee of the type, or,
 // where it guarantees nothing, the one of the queue above its sum goes up to.
-func (r *report) sumWithinMax(q *rawQueue, wanted sums, effective ceiling) {
+func (r *report) sumWithinMax(q *rawQueue, wanted map[string]resources.Amount, effective ceiling) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		b, limited := effective[name]
-		if !limited || !wanted[name].exceeds(b.amount) {
+		if !limited || wanted[name] <= b.amount {
 			continue
 		}
 		own, has := q.resources.max.get(name)
@@ -141,6 +113,6 @@ func (r *report) sumWithinMax(q *rawQueue, wanted sums, effective ceiling) {
 			at, line = q.place("queues"), q.line
 		}
 		r.errorf(at, line, "the max %s of %s is less than what the queues below are guaranteed together: %s %s",
-			quantity.Format(name, b.amount), b.path, label(name), wanted[name].format(name))
+			quantity.Format(name, b.amount), b.path, label(name), quantity.Format(name, wanted[name]))
 	}
 }
