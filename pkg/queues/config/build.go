@@ -64,24 +64,15 @@ func values(list []text) []string {
 // template gives the template for dynamic leaves below the queue: its own, or
 // else its parent's. A leaf has none, since nothing is made below it.
 func (r *report) template(raw *rawQueue, leaf bool, parent *Queue) *Template {
-	own := raw.template
-	switch {
-	case own != nil && !own.empty() && leaf:
+	switch own := raw.template; {
+	case own != nil && leaf:
 		r.warnf(own.at, own.line, "has no effect: nothing is created below a leaf; set parent: true if that is meant")
-		return nil
-	case leaf:
-		return nil
-	case own != nil && !own.empty():
+	case own != nil:
 		return r.ownTemplate(own)
-	case parent != nil:
+	case !leaf && parent != nil:
 		return parent.Template
 	}
 	return nil
-}
-
-// empty tells whether the template says nothing and so counts as absent.
-func (t *rawTemplate) empty() bool {
-	return !t.resources.guaranteed.set() && !t.resources.max.set() && t.apps.value == 0 && len(t.properties) == 0
 }
 
 func (r *report) ownTemplate(raw *rawTemplate) *Template {

@@ -52,6 +52,7 @@ func (d *decoder) queue(f field, above *rawQueue, depth int) *rawQueue {
 	return q
 }
 
+// template reads a template; nil for one that says nothing.
 func (d *decoder) template(f field) *rawTemplate {
 	t := &rawTemplate{at: f.place, line: f.line}
 	d.mapping(f.node, f.place, keys{
@@ -59,6 +60,9 @@ func (d *decoder) template(f field) *rawTemplate {
 		"properties":      func(f field) { t.properties = d.properties(f) },
 		"resources":       func(f field) { t.resources = d.resources(f) },
 	})
+	if !t.resources.guaranteed.set() && !t.resources.max.set() && t.apps.value == 0 && len(t.properties) == 0 {
+		return nil
+	}
 	return t
 }
 
