@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 )
@@ -60,13 +61,11 @@ func (r *report) filterEntry(at place, kind string, t text, name *regexp.Regexp)
 		return []string{t.value}, nil
 	}
 	expression, err := regexp.Compile(t.value)
-	switch {
-	case err != nil:
-		r.errorf(at, t.line, "invalid rule filter %s list is not a proper list or regexp: %s is not a name, and not an expression: %v", kind, quote(t.value), err)
-		return nil, nil
-	case !strings.ContainsAny(t.value, expressionChars):
-		r.errorf(at, t.line, "invalid rule filter %s list is not a proper list or regexp: %s is not a name, and a regular expression has one of %s",
-			kind, quote(t.value), expressionChars)
+	if err == nil && !strings.ContainsAny(t.value, expressionChars) {
+		err = errors.New("it has none of " + expressionChars)
+	}
+	if err != nil {
+		r.errorf(at, t.line, "%s is neither the name of a %s nor a regular expression: %v", quote(t.value), kind, err)
 		return nil, nil
 	}
 	return nil, expression
