@@ -137,6 +137,9 @@ func (pl *planning) try(sv *survey, c *candidate) {
 		h.violations = 1
 	}
 	best := pl.toBeat()
+	if best != nil && compareHarm(h, best.harm) > 0 {
+		return // before the trial is filled, which takes longer
+	}
 	pl.trial.set(sv, []candidate{*c}, h)
 	if best == nil || comparePlans(&pl.trial, best) < 0 {
 		pl.add(pl.trial.clone())
