@@ -36,14 +36,17 @@ type Types uint64
 
 // Standing tells how what is used stands to the guarantee in the types that an ask
 // requests: below it, or at it and above. A type that is not named is neither. Where
-// it is strict, what is requested counts as used.
-func (g Guarantee) Standing(used, ask Vector, strict bool) (below, reached Types) {
+// it is strict, what is requested counts as used. What is in less does not.
+func (g Guarantee) Standing(used, ask Vector, strict bool, less ...Vector) (below, reached Types) {
 	for i, e := range ask.entries {
 		promised, named := g.Get(e.Name)
 		if !named || e.Amount <= 0 {
 			continue
 		}
 		has := used.Get(e.Name)
+		for _, l := range less {
+			has = has.Sub(l.Get(e.Name))
+		}
 		if strict && has.Add(e.Amount) <= promised || !strict && has < promised {
 			below |= 1 << i
 		} else {

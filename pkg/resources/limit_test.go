@@ -163,19 +163,21 @@ func TestStanding(t *testing.T) {
 		ask            map[string]Amount
 		strict         bool
 		below, reached Types
+		less           []Vector
 	}{
-		{"nothing is requested", nil, false, 0, 0},
-		{"below", map[string]Amount{"a": 1}, false, 1, 0},
-		{"below, and over it with the ask", map[string]Amount{"a": 2}, false, 1, 0},
-		{"below, and strict", map[string]Amount{"a": 1}, true, 1, 0},
-		{"over it with the ask, and strict", map[string]Amount{"a": 2}, true, 0, 1},
-		{"reached", map[string]Amount{"b": 1}, false, 0, 1},
-		{"a type that is not named", map[string]Amount{"c": 1}, false, 0, 0},
-		{"a guarantee of nothing", map[string]Amount{"d": 1}, false, 0, 1},
-		{"each type for itself", map[string]Amount{"a": 1, "b": 1, "c": 1, "d": 1}, false, 1, 2 + 8},
-		{"less than nothing is not requested", map[string]Amount{"a": -1}, false, 0, 0},
+		{name: "nothing is requested"},
+		{"below", map[string]Amount{"a": 1}, false, 1, 0, nil},
+		{"below, and over it with the ask", map[string]Amount{"a": 2}, false, 1, 0, nil},
+		{"below, and strict", map[string]Amount{"a": 1}, true, 1, 0, nil},
+		{"over it with the ask, and strict", map[string]Amount{"a": 2}, true, 0, 1, nil},
+		{"reached", map[string]Amount{"b": 1}, false, 0, 1, nil},
+		{"a type that is not named", map[string]Amount{"c": 1}, false, 0, 0, nil},
+		{"a guarantee of nothing", map[string]Amount{"d": 1}, false, 0, 1, nil},
+		{"each type for itself", map[string]Amount{"a": 1, "b": 1, "c": 1, "d": 1}, false, 1, 2 + 8, nil},
+		{"less than nothing is not requested", map[string]Amount{"a": -1}, false, 0, 0, nil},
+		{"reached only with what does not count", map[string]Amount{"b": 1}, false, 1, 0, []Vector{{}, VectorOf(Entry{"b", 1})}},
 	} {
-		below, reached := g.Standing(used, VectorFrom(tt.ask), tt.strict)
+		below, reached := g.Standing(used, VectorFrom(tt.ask), tt.strict, tt.less...)
 		expect.Same(t, tt.name+": below and reached", []Types{tt.below, tt.reached}, []Types{below, reached})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -93,10 +94,10 @@ func (s *core) checkPod(p *model.Pod) error {
 
 // checkBooks verifies the books, applications and slots against all pods.
 func (s *core) checkBooks() []error {
-	slots := map[*model.Pod]struct{}{}
+	slots := map[*model.Pod]queues.ID{}
 	for _, p := range s.model.Pods {
 		if p.State.HasSlot() {
-			slots[p] = struct{}{}
+			slots[p] = p.App.Leaf
 		}
 	}
 	return []error{

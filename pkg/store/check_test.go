@@ -81,7 +81,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		}, "queue root.b: books say"},
 		{"a pod charged elsewhere", func(s disturbed) { p := s.m.Pods["assumed"]; s.m.Charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
 		{"an ask charged too little", func(s disturbed) { s.m.Charge(s.m.Pods["queued"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/queued (Queued): is charged"},
-		{"a slot too many", func(s disturbed) { s.m.Pending.Window.Enter(s.m.Pods["bound"]) }, "slots taken"},
+		{"a slot too many", func(s disturbed) { s.m.Pending.Window.Enter(s.m.Pods["bound"], s.m.Pods["bound"].App.Leaf) }, "slots taken"},
 		{"a pod not in the order", func(s disturbed) { s.states.Withdraw(s.m.Pods["queued"], state.NoQueue) }, "is in the order: false"},
 		{"a transition that is not in the table", func(s disturbed) { s.states.SetState(s.m.Pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
 		{"a slot without a lease", func(s disturbed) { s.m.Pending.Timers.Clear(&s.m.Pods["admitted"].Timer) }, "has a deadline: false"},

@@ -9,63 +9,86 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Levels are the levels of an ask's path up to which it is below a guarantee, see
-// queueKey: bit i is the part of the path from the leaf to the queue i levels above it. A
-// part of more than 64 levels counts as not below a guarantee.
-type Levels uint64
+// Path has the queues of an ask from its leaf to the one below root, with what criterion 2
+// compares at each of them. Every index with these queues may use it.
+type Path []step
 
-// AllLevels are the levels of an ask that is below a guarantee on every part of its path:
-// criterion 2 puts nothing before it.
-const AllLevels = ^Levels(0)
+type step struct {
+	queue, parent queues.ID
+	priority      int64 // of the ask, as the siblings of the queue see it
+	below         bool  // the ask is below a guarantee on the part of the path up to the queue
+}
 
-// Has reports whether the part of the path that ends the given number of levels above the
-// leaf is below a guarantee.
-func (s Levels) Has(level int) bool { return s>>level&1 == 1 }
+// IsBelow reports whether the ask is below a guarantee on every part of its path: criterion 2
+// puts nothing before it.
+func (p Path) IsBelow() bool {
+	return !slices.ContainsFunc(p, func(s step) bool { return !s.below })
+}
 
 // AskInfo is what IsAhead needs of an ask, which may be in the order or not.
 type AskInfo struct {
 	Leaf     queues.ID
 	Priority int32
 	Request  resources.Vector
-	Own      resources.Vector               // the usage of its queues that is due to the ask
-	Later    map[queues.ID]resources.Vector // that is due to asks after it
+	Own      resources.Vector                 // the usage of its queues that is due to the ask
+	Later    func(queues.ID) resources.Vector // that is due to asks after it; nil for none
 }
 
-// Levels returns the levels of an ask.
-func (x *Index) Levels(o *AskInfo) Levels {
-	var levels Levels
-	var below, reached resources.Types
-	bit := Levels(1)
-	for n := x.nodes[o.Leaf]; n.parent != nil; n = n.parent {
-		b, r := n.settings.Guaranteed.Standing(n.stays.Sub(o.Own).Sub(o.Later[n.id]), o.Request, x.strict)
-		below, reached = below|b, reached|r
-		if below&^reached != 0 {
-			levels |= bit
+// PathOf returns the path of an ask.
+func (x *Index) PathOf(o *AskInfo) Path {
+	var p Path
+	priority := int64(o.Priority)
+	for n, below := range x.below(o) {
+		if n.parent != nil {
+			priority = queues.Exposed(priority, n.settings.Policies)
+			p = append(p, step{n.id, n.parent.id, priority, below})
 		}
-		bit <<= 1
 	}
-	if levels == bit-1 {
-		return AllLevels
-	}
-	return levels
+	return p
 }
 
-// IsAhead tells whether criterion 2 puts w before p, which has the given levels. It
-// compares two siblings: the queue of w and the queue of p right below the lowest queue
-// that both paths have in common.
-func (x *Index) IsAhead(w, p *AskInfo, levels Levels) bool {
-	wPriority, wLevel := int64(w.Priority), 0
-	for wQueue := x.nodes[w.Leaf]; wQueue.parent != nil; wQueue, wLevel = wQueue.parent, wLevel+1 {
-		wPriority = queues.Exposed(wPriority, wQueue.settings.Policies)
-		pPriority, pLevel := int64(p.Priority), 0
-		for pQueue := x.nodes[p.Leaf]; pQueue.parent != nil; pQueue, pLevel = pQueue.parent, pLevel+1 {
-			pPriority = queues.Exposed(pPriority, pQueue.settings.Policies)
+// below yields the queues from the leaf of an ask to the root, each with whether the ask is
+// below a guarantee on the path up to that queue.
+func (x *Index) below(o *AskInfo) iter.Seq2[*node, bool] {
+	return func(yield func(*node, bool) bool) {
+		var below, reached resources.Types
+		for n := x.nodes[o.Leaf]; n != nil; n = n.parent {
+			var later resources.Vector
+			if o.Later != nil {
+				later = o.Later(n.id)
+			}
+			b, r := n.settings.Guaranteed.Standing(n.stays, o.Request, x.strict, o.Own, later)
+			below, reached = below|b, reached|r
+			if !yield(n, below&^reached != 0) {
+				return
+			}
+		}
+	}
+}
+
+// isBelow reports whether an ask is below a guarantee on the path up to top.
+func (x *Index) isBelow(o *AskInfo, top *node) bool {
+	for n, below := range x.below(o) {
+		if n == top {
+			return below
+		}
+	}
+	return false
+}
+
+// IsAhead tells whether criterion 2 puts w before the ask with path p. It compares two
+// siblings: the queues of both right below the lowest queue that both paths have in common.
+func (x *Index) IsAhead(w *AskInfo, p Path) bool {
+	priority := int64(w.Priority)
+	for n := x.nodes[w.Leaf]; n.parent != nil; n = n.parent {
+		priority = queues.Exposed(priority, n.settings.Policies)
+		for _, s := range p {
 			switch {
-			case pQueue == wQueue:
+			case s.queue == n.id:
 				return false // one queue contains the other
-			case pQueue.parent == wQueue.parent:
-				byPriority := pQueue.parent.settings.Policies.PrioritySort
-				return (wPriority >= pPriority || !byPriority) && !levels.Has(pLevel) && x.Levels(w).Has(wLevel)
+			case s.parent == n.parent.id:
+				byPriority := n.parent.settings.Policies.PrioritySort
+				return !s.below && (priority >= s.priority || !byPriority) && x.isBelow(w, n)
 			}
 		}
 	}
@@ -73,18 +96,18 @@ func (x *Index) IsAhead(w, p *AskInfo, levels Levels) bool {
 }
 
 // Ahead yields asks of this order that fit into some room and are below a guarantee, and
-// that criterion 2 may put before p, which has the given levels; see IsAhead. It examines a
+// that criterion 2 may put before the ask with path p; see IsAhead. It examines a
 // limited number of groups and asks, the first groups of each level. Then it yields as many
 // asks of groups that the max of a queue above the leaf of p blocks, the group with the
 // first ask first.
-func (x *Index) Ahead(p *AskInfo, levels Levels, room resources.Vector) iter.Seq[*Ask] {
+func (x *Index) Ahead(p Path, room resources.Vector) iter.Seq[*Ask] {
 	return func(yield func(*Ask) bool) {
 		x.reshare()
 		l := lookout{Index: x, room: room, left: mostAhead, yield: yield}
-		l.yieldInOrder(p, levels)
+		l.yieldInOrder(p)
 		if !l.stopped {
 			l.left = mostAhead
-			l.yieldBlocked(p, levels)
+			l.yieldBlocked(p)
 		}
 	}
 }
@@ -102,19 +125,17 @@ type lookout struct {
 }
 
 // yieldInOrder yields asks of groups that are in the order.
-func (l *lookout) yieldInOrder(p *AskInfo, levels Levels) {
-	exposed := int64(p.Priority)
-	for n, level := l.nodes[p.Leaf], 0; n.parent != nil; n, level = n.parent, level+1 {
-		byPriority := n.parent.settings.Policies.PrioritySort
-		exposed = queues.Exposed(exposed, n.settings.Policies)
-		if levels.Has(level) {
+func (l *lookout) yieldInOrder(p Path) {
+	for _, s := range p {
+		if s.below {
 			continue
 		}
-		first, _ := n.parent.children.Leading(func(c *node) bool {
-			return !byPriority || c.key.Priority >= exposed
+		above := l.nodes[s.parent]
+		first, _ := above.children.Leading(func(c *node) bool {
+			return !above.settings.Policies.PrioritySort || c.key.Priority >= s.priority
 		}, mostSiblings)
 		for _, c := range first {
-			if c != n && !l.yieldBelow(c, c) { // its next ask may be above its guarantee, and hide one that is not
+			if c.id != s.queue && !l.yieldBelow(c, c) { // its next ask may be above its guarantee, and hide one that is not
 				return
 			}
 		}
@@ -123,9 +144,9 @@ func (l *lookout) yieldInOrder(p *AskInfo, levels Levels) {
 
 // yieldBlocked yields asks of groups that the max of a queue above the leaf of p blocks.
 // Groups that this leaf blocks are its own, and criterion 2 does not put them before p.
-func (l *lookout) yieldBlocked(p *AskInfo, levels Levels) {
-	for n := l.nodes[p.Leaf].parent; n != nil; n = n.parent {
-		for _, g := range l.blockedAt(n, p, levels) {
+func (l *lookout) yieldBlocked(p Path) {
+	for _, s := range p {
+		for _, g := range l.blockedAt(l.nodes[s.parent], p) {
 			if !l.yieldAll(g) {
 				return
 			}
@@ -140,7 +161,7 @@ func (l *lookout) yieldBelow(n, top *node) bool {
 		if l.left--; l.left < 0 {
 			return false
 		}
-		if l.room.Covers(g.request) && l.isBelow(g, top) && !l.yieldAll(g) {
+		if l.room.Covers(g.request) && l.isBelow(&AskInfo{Leaf: g.leaf.id, Request: g.request}, top) && !l.yieldAll(g) {
 			return false
 		}
 	}
@@ -169,30 +190,17 @@ func (l *lookout) yieldAll(g *AskGroup) bool {
 
 // blockedAt returns all groups that the max of a queue refuses and that may be before p, by
 // their first asks.
-func (l *lookout) blockedAt(n *node, p *AskInfo, levels Levels) []*AskGroup {
+func (l *lookout) blockedAt(n *node, p Path) []*AskGroup {
 	var out []*AskGroup
 	for g := range n.blocked {
 		if g.verdict.Reason.Code != reasons.OverMax || !l.room.Covers(g.request) {
 			continue
 		}
 		w := AskInfo{Leaf: g.leaf.id, Priority: int32(g.below.largest()), Request: g.request}
-		if l.IsAhead(&w, p, levels) {
+		if l.IsAhead(&w, p) {
 			out = append(out, g)
 		}
 	}
 	slices.SortFunc(out, func(g, h *AskGroup) int { return CompareAsks(g.First().key, h.First().key) })
 	return out
-}
-
-// isBelow reports whether the asks of a group are below a guarantee on the path up to
-// top.
-func (x *Index) isBelow(g *AskGroup, top *node) bool {
-	var below, reached resources.Types
-	for n := g.leaf; ; n = n.parent {
-		b, r := n.settings.Guaranteed.Standing(n.stays, g.request, x.strict)
-		below, reached = below|b, reached|r
-		if n == top {
-			return below&^reached != 0
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -51,17 +52,17 @@ func (x *Slots) GiveWay(p *model.Pod, node string, seen int, now time.Time) bool
 // in the order of model.ComparePods.
 func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 	own := p.AskInfo()
-	levels := x.m.Pending.Order.Levels(&own)
-	if levels == order.AllLevels {
+	path := x.m.Pending.Order.PathOf(&own)
+	if path.IsBelow() {
 		return nil
 	}
 	room := n.Room().Max(p.Request) // the filters found that it fits
-	l := &podsAhead{p: p, own: own, levels: levels, room: room, rest: room.Sub(p.Request), instead: x.m.Cache.Books.WithoutSlotOf(&p.CachePod)}
+	l := &podsAhead{p: p, path: path, room: room, rest: room.Sub(p.Request), instead: x.m.Cache.Books.WithoutSlotOf(&p.CachePod)}
 	if tree := x.m.Cache.Tree(); queues.HasQuota(tree, p.App.Leaf) {
 		l.demand = queues.NewDemand()
 		l.demand.Add(tree, p.App.Leaf, p.App.Owner, p.Request, false)
 	}
-	for ask := range x.m.Pending.Ahead(&own, levels, room) {
+	for ask := range x.m.Pending.Ahead(path, room) {
 		w := x.m.Pods[types.UID(ask.UID())]
 		if w.State != state.Unschedulable || n.RoomierSince(w.EquivalenceClass.NodesSeen(w.NodesGeneration)) {
 			x.addTo(l, w, w.AskInfo())
@@ -70,15 +71,17 @@ func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 			break
 		}
 	}
-	// The latest pod comes first. The queues of a pod are judged without the usage of the pods
-	// that come after it in the order: later is the sum of that.
-	later := map[queues.ID]resources.Vector{}
-	for _, w := range slices.Backward(slices.SortedFunc(x.m.Pending.Window.Pods(), model.ComparePods)) {
-		other := w.AskInfo()
-		other.Later = later
-		x.addTo(l, w, other)
-		for q := range x.m.Cache.Tree().Ancestors(other.Leaf) {
-			later[q.ID] = later[q.ID].Add(other.Own)
+	if x.maySlotBeAhead(l) {
+		// The latest pod comes first. The queues of a pod are judged without the usage of the
+		// pods that come after it in the order: later is the sum of that.
+		later := map[queues.ID]resources.Vector{}
+		for _, w := range slices.Backward(slices.SortedFunc(x.m.Pending.Window.Pods(), model.ComparePods)) {
+			other := w.AskInfo()
+			other.Later = func(q queues.ID) resources.Vector { return later[q] }
+			x.addTo(l, w, other)
+			for q := range x.m.Cache.Tree().Ancestors(other.Leaf) {
+				later[q.ID] = later[q.ID].Add(other.Own)
+			}
 		}
 	}
 	if !l.lackRoom() {
@@ -86,6 +89,19 @@ func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 	}
 	slices.SortFunc(l.pods, model.ComparePods)
 	return l.pods
+}
+
+// maySlotBeAhead tells whether a pod with a slot may go before p. No pod of a leaf does, if no
+// queue above it is below its guarantee even without what all pods with a slot use.
+func (x *Slots) maySlotBeAhead(l *podsAhead) bool {
+	used := func(q queues.ID) resources.Vector { return x.m.Cache.Tree().Queue(q).Admitted }
+	any := order.AskInfo{Priority: math.MaxInt32, Request: l.room.Cap(1), Later: used}
+	for any.Leaf = range x.m.Pending.Window.Leaves() {
+		if x.m.Pending.Order.IsAhead(&any, l.path) {
+			return true
+		}
+	}
+	return false
 }
 
 // isExempt tells whether a pod neither goes back to the order for others nor makes others go back:
@@ -97,8 +113,7 @@ func isExempt(p *model.Pod) bool {
 // podsAhead are the pods that go before p, which is about to run on a node.
 type podsAhead struct {
 	p          *model.Pod
-	own        order.AskInfo
-	levels     order.Levels
+	path       order.Path
 	room, rest resources.Vector // of the node, without p; rest is beside p and pods
 	pods       []*model.Pod
 	demand     *queues.Demand // p and those of pods that a max has room for; nil if p has no quota
@@ -116,7 +131,7 @@ func (x *Slots) addTo(l *podsAhead, w *model.Pod, other order.AskInfo) {
 	if w == l.p || isExempt(w) || !cache.Fits(w.Pod, l.room) {
 		return
 	}
-	if x.m.Pending.Order.IsAhead(&other, &l.own, l.levels) && (w.State.HasSlot() || l.instead(&w.App.CacheApp, w.Request).OK()) {
+	if x.m.Pending.Order.IsAhead(&other, l.path) && (w.State.HasSlot() || l.instead(&w.App.CacheApp, w.Request).OK()) {
 		l.pods, l.rest = append(l.pods, w), l.rest.Sub(w.Request)
 		l.overMax = l.overMax || l.demand != nil && x.exceeds(w, l.p, l.demand)
 	}

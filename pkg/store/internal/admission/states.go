@@ -95,7 +95,7 @@ func (x *States) putBack(p *model.Pod) {
 func (x *States) takeSlot(p *model.Pod, now time.Time) {
 	x.Enter(p, state.Admitted)
 	x.m.History.Reports.Admitted(p.Report, now)
-	x.m.Pending.Window.Enter(p)
+	x.m.Pending.Window.Enter(p, p.App.Leaf)
 	p.App.AddSlots(1)
 	x.m.Recharge(p)
 	p.ReopenedAtAdmission = x.m.Pending.Classes.Limit.Reopened()

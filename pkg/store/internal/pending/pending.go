@@ -137,10 +137,10 @@ func (x *Pending[P, A, D]) ForgetApp(a A) {
 }
 
 // Ahead is [order.Index.Ahead] for all pods without a slot.
-func (x *Pending[P, A, D]) Ahead(p *order.AskInfo, levels order.Levels, room resources.Vector) iter.Seq[*order.Ask] {
+func (x *Pending[P, A, D]) Ahead(p order.Path, room resources.Vector) iter.Seq[*order.Ask] {
 	return func(yield func(*order.Ask) bool) {
 		for _, o := range []*order.Index{x.Order, x.RetryEarly.Index, x.AheadOnly.Index} {
-			for ask := range o.Ahead(p, levels, room) {
+			for ask := range o.Ahead(p, room) {
 				if !yield(ask) {
 					return
 				}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
 // Window has the pods that are let through the gate, and bounds their number. With a
@@ -12,24 +14,40 @@ import (
 // are placed, and shrinks to its smallest size when one is not.
 type Window[P comparable] struct {
 	smallest, largest int
-	size              int // slots
-	inARow            int // pods placed in a row since the size changed
-	pods              map[P]struct{}
+	size              int               // slots
+	inARow            int               // pods placed in a row since the size changed
+	pods              map[P]queues.ID   // with their leaves
+	leaves            map[queues.ID]int // the number of pods of each leaf; never 0
 }
 
 // newWindow returns an empty window of the smallest size.
 func newWindow[P comparable](smallest, largest int) Window[P] {
-	return Window[P]{smallest: smallest, largest: largest, size: smallest, pods: map[P]struct{}{}}
+	return Window[P]{smallest: smallest, largest: largest, size: smallest, pods: map[P]queues.ID{}, leaves: map[queues.ID]int{}}
 }
 
-// Enter gives a slot to a pod.
-func (w *Window[P]) Enter(p P) { w.pods[p] = struct{}{} }
+// Enter gives a slot to a pod of a leaf that has none.
+func (w *Window[P]) Enter(p P, leaf queues.ID) {
+	w.pods[p] = leaf
+	w.leaves[leaf]++
+}
 
 // Leave takes the slot of a pod back. It does nothing for a pod without a slot.
-func (w *Window[P]) Leave(p P) { delete(w.pods, p) }
+func (w *Window[P]) Leave(p P) {
+	leaf, has := w.pods[p]
+	if !has {
+		return
+	}
+	delete(w.pods, p)
+	if w.leaves[leaf]--; w.leaves[leaf] == 0 {
+		delete(w.leaves, leaf)
+	}
+}
 
 // Pods iterates over the pods with a slot, in no particular order.
 func (w *Window[P]) Pods() iter.Seq[P] { return maps.Keys(w.pods) }
+
+// Leaves iterates over the leaves of these pods, in no particular order.
+func (w *Window[P]) Leaves() iter.Seq[queues.ID] { return maps.Keys(w.leaves) }
 
 // Taken is the number of slots in use.
 func (w *Window[P]) Taken() int { return len(w.pods) }
@@ -48,12 +66,16 @@ func (w *Window[P]) Placed() {
 // Failed notes that a pod was not placed.
 func (w *Window[P]) Failed() { w.size, w.inARow = w.smallest, 0 }
 
-// Check verifies the size, and that exactly the given pods have a slot.
-func (w *Window[P]) Check(admitted map[P]struct{}) error {
+// Check verifies the size, and that exactly the given pods, each of its leaf, have a slot.
+func (w *Window[P]) Check(admitted map[P]queues.ID) error {
+	leaves := map[queues.ID]int{}
+	for _, leaf := range admitted {
+		leaves[leaf]++
+	}
 	switch {
 	case w.size < w.smallest || w.size > w.largest || w.inARow >= w.size:
 		return fmt.Errorf("window: %d slots of %d to %d, %d placed in a row", w.size, w.smallest, w.largest, w.inARow)
-	case !maps.Equal(w.pods, admitted):
+	case !maps.Equal(w.pods, admitted) || !maps.Equal(w.leaves, leaves):
 		return fmt.Errorf("window: %d slots taken, %d pods admitted", len(w.pods), len(admitted))
 	}
 	return nil
