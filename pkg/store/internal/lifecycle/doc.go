@@ -1,6 +1,6 @@
-// Package lifecycle takes up what informers tell: pods, nodes, namespaces, disruption
-// budgets, PriorityClasses and configurations that come, change and go. (PodGroups:
-// admission.States.SetPodGroup.)
+// Package lifecycle takes up what informers tell: pods, nodes, namespaces, PriorityClasses
+// and configurations that come, change and go. (PodGroups: admission.States.SetPodGroup;
+// disruption budgets: cache.Protection.)
 //
 // What follows from an event of an object belongs here, and so does the placement of a pod
 // in a queue. The package calls model, admission, holds and plans; see model for the order
@@ -10,6 +10,6 @@
 //	foreign.go    pods of no queue
 //	place.go      the application and the queue of a pod
 //	gang.go       applications that ask for a Hard gang
-//	cluster.go    nodes, disruption budgets, PriorityClasses
+//	cluster.go    nodes, PriorityClasses
 //	configure.go  configurations and namespaces
 package lifecycle

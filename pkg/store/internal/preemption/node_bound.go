@@ -57,11 +57,11 @@ type NodeBound struct {
 	shown   sync.Map
 	nodes   atomic.Int64
 	size    atomic.Int64
-	toShow  map[string]struct{}                  // nodes of which shown is out of date
-	times   map[string]map[string]*boundTime     // by node and namespace
-	ends    ranking.Heap[*boundTime]             // by when
-	inOrder map[queues.ID]map[types.UID]struct{} // counting pods that wait in the order, by leaf
-	noted   map[types.UID]struct{}               // pods to judge again
+	toShow  map[string]struct{}              // nodes of which shown is out of date
+	times   map[string]map[string]*boundTime // by node and namespace
+	ends    ranking.Heap[*boundTime]         // by when
+	inOrder map[types.UID]*boundTo           // counting pods that wait in the order
+	noted   map[types.UID]struct{}           // pods to judge again
 }
 
 type boundTo struct {
@@ -90,7 +90,7 @@ func NewNodeBound() *NodeBound {
 		toShow:  map[string]struct{}{},
 		on:      map[string][]*boundTo{},
 		times:   map[string]map[string]*boundTime{},
-		inOrder: map[queues.ID]map[types.UID]struct{}{},
+		inOrder: map[types.UID]*boundTo{},
 		noted:   map[types.UID]struct{}{},
 		ends: ranking.New(func(a, b *boundTime) bool {
 			return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.node, b.node), cmp.Compare(a.namespace, b.namespace)) < 0
@@ -145,8 +145,10 @@ func (b *NodeBound) Note(uid types.UID) {
 
 // NoteInOrder notes the counting pods that wait in the order of a leaf.
 func (b *NodeBound) NoteInOrder(leaf queues.ID) {
-	for uid := range b.inOrder[leaf] {
-		b.Note(uid)
+	for uid, x := range b.inOrder {
+		if x.leaf == leaf {
+			b.Note(uid)
+		}
 	}
 }
 
@@ -243,17 +245,10 @@ func (b *NodeBound) due(t *boundTime, when time.Time) {
 
 // setLeaf sets the leaf in the order of which a counting pod waits; NoQueue for none.
 func (b *NodeBound) setLeaf(x *boundTo, leaf queues.ID) {
-	if x.leaf == leaf {
-		return
-	}
-	if delete(b.inOrder[x.leaf], x.UID); len(b.inOrder[x.leaf]) == 0 {
-		delete(b.inOrder, x.leaf)
-	}
-	if x.leaf = leaf; leaf != queues.NoQueue {
-		if b.inOrder[leaf] == nil {
-			b.inOrder[leaf] = map[types.UID]struct{}{}
-		}
-		b.inOrder[leaf][x.UID] = struct{}{}
+	if x.leaf = leaf; leaf == queues.NoQueue {
+		delete(b.inOrder, x.UID)
+	} else {
+		b.inOrder[x.UID] = x
 	}
 }
 
@@ -333,21 +328,15 @@ func (b *NodeBound) Check() error {
 }
 
 func (b *NodeBound) checkInOrder() error {
-	more := 0
-	for _, pods := range b.inOrder {
-		more += len(pods)
-	}
 	for uid, x := range b.pods {
-		_, in := b.inOrder[x.leaf][uid]
-		if in != (x.leaf != queues.NoQueue) || in && !x.counts {
+		if in := b.inOrder[uid] == x; in != (x.leaf != queues.NoQueue) || in && !x.counts {
 			return fmt.Errorf("node-bound pods: %s waits in the order of queue %d: %v, and counts: %v", x.Name, x.leaf, in, x.counts)
 		}
-		if in {
-			more--
-		}
 	}
-	if more != 0 {
-		return fmt.Errorf("node-bound pods: %d in the order are not known", more)
+	for uid, x := range b.inOrder {
+		if b.pods[uid] != x {
+			return fmt.Errorf("node-bound pods: %s in the order is not known", x.Name)
+		}
 	}
 	return nil
 }
