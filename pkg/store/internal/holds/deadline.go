@@ -91,11 +91,11 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 	for _, h := range x.m.Preemption.Ledger.Overdue(now, x.m.Preemption.HoldTimeout, x.dueFrom()) {
 		p := x.m.Pods[h.Asker]
 		if p.RequiredNode != "" || !p.GroupIncomplete() {
-			x.EndHold(p, reservations.TimedOut, timedOut(x.m.Preemption.HoldTimeout, &h), now)
+			x.EndHold(p, reservations.TimedOut, x.timedOut(&h), now)
 			continue
 		}
 		_, bounded := x.groupFrom(p.PodGroup)
-		why := groupTimedOut(p.PodGroup, x.m.Preemption.HoldTimeout, bounded, &h)
+		why := x.groupTimedOut(p.PodGroup, bounded, &h)
 		for _, m := range p.PodGroup.Members() {
 			if m.RequiredNode == "" && !m.State.HasNode() {
 				x.EndHold(m, reservations.TimedOut, why, now)
@@ -106,18 +106,19 @@ func (x *Holds) TimeOutHolds(now time.Time) {
 }
 
 // groupTimedOut is the reason of the holds of a PodGroup that did not start in time.
-func groupTimedOut(g *model.PodGroup, timeout time.Duration, bounded bool, h *reservations.Hold) reasons.Reason {
-	switch {
+func (x *Holds) groupTimedOut(g *model.PodGroup, bounded bool, h *reservations.Hold) reasons.Reason {
+	switch timeout := x.m.Preemption.HoldTimeout; {
 	case bounded:
 		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the first of its pods held a node", g.Name(), 2*timeout)
 	case h.Clear():
 		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", g.Name(), timeout)
 	}
-	return timedOut(timeout, h)
+	return x.timedOut(h)
 }
 
 // timedOut is the reason of a hold that its pod did not use in time.
-func timedOut(timeout time.Duration, h *reservations.Hold) reasons.Reason {
+func (x *Holds) timedOut(h *reservations.Hold) reasons.Reason {
+	timeout := x.m.Preemption.HoldTimeout
 	switch from := h.TimeFrom(); {
 	case h.Since.After(from.Add(timeout)):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held and the pod did not start there; the claim on the pod says since %s, which is in the future",
@@ -125,7 +126,8 @@ func timedOut(timeout time.Duration, h *reservations.Hold) reasons.Reason {
 	case from.Equal(h.LatestFrom):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and the pod did not start there", h.Node, from.Add(timeout).Sub(h.Since))
 	case !h.Clear() && len(h.Chosen) > 0:
-		return reasons.New(reasons.HoldTimedOut, "victims still on node %s, %v after the request to stop: %d", h.Node, timeout, len(h.Awaited))
+		return reasons.New(reasons.HoldTimedOut, "pods that the pod waits for on node %s are still there, %v after the request to stop: %s",
+			h.Node, timeout, x.ListLeaving(h.Awaited, h.Node))
 	case len(h.Chosen) == 0 && (h.Patient || !h.Clear() || h.LastDisruption.IsZero()):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
 	}
