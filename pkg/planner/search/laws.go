@@ -215,7 +215,7 @@ func (cv *contestedView) judge(e *planner.Entry, request planner.Amounts, lv *le
 		return verdict(e.Protection)
 	case lv.all != mayGo:
 		return lv.all
-	case lv.path.below.apply(int64(e.Priority)) > lv.path.askPriority:
+	case int64(e.Priority) > lv.path.maxPriority:
 		return byLaw6
 	case e.App == cv.app && e.Pod.App == cv.ask.App:
 		return byLaw3

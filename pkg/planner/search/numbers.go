@@ -13,7 +13,7 @@ func (s *problem) victim(p *planner.Pod, n *planner.Node, r *pathToLCA) planner.
 	return planner.Victim{
 		Pod: p, Node: n.Name, Queue: r.leaf.Path, Common: s.path[r.lca].queue.Path,
 		Priority: r.shift.apply(int64(p.Priority)),
-		Below:    r.below.apply(int64(p.Priority)), AskBelow: r.askPriority,
+		Below:    r.below.apply(int64(p.Priority)), AskBelow: s.shifts[r.lca].apply(int64(s.ask.Priority)),
 	}
 }
 
@@ -21,7 +21,7 @@ func (s *problem) victim(p *planner.Pod, n *planner.Node, r *pathToLCA) planner.
 // that of the pod recorded so far. Among equals it keeps the pod of the first node, and
 // on one node that of the lowest UID.
 func (s *problem) noteHigher(e *planner.Entry, r *pathToLCA, n *planner.Node) {
-	by := r.below.apply(int64(e.Priority)) - r.askPriority
+	by := r.below.apply(int64(e.Priority)) - s.shifts[r.lca].apply(int64(s.ask.Priority))
 	if h := s.higher; h != nil {
 		if least := h.Below - h.AskBelow; by > least || by == least && (h.Node != n.Name || h.UID <= e.Pod.UID) {
 			return

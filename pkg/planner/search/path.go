@@ -1,6 +1,8 @@
 package search
 
 import (
+	"math"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -28,6 +30,17 @@ func (l priorityShift) then(p config.Policies) priorityShift {
 	return l
 }
 
+// below returns the highest priority that is shifted to at most p.
+func (l priorityShift) below(p int64) int64 {
+	switch {
+	case !l.fixed:
+		return p - l.value
+	case l.value <= p:
+		return math.MaxInt64
+	}
+	return math.MinInt64
+}
+
 // pathToLCA is the path from a victim's leaf to the ask's path.
 type pathToLCA struct {
 	leaf *queues.Queue
@@ -40,12 +53,11 @@ type pathToLCA struct {
 	// counts are the accounts that a victim is taken from: side, then the common ancestor
 	// and all above it.
 	counts []*account
+	// maxPriority is the highest priority of a victim that law 6 allows.
+	maxPriority int64
 	// shift is the shift by all queues strictly below the fence root; below is the shift
 	// by those strictly below the common ancestor.
 	shift, below priorityShift
-	// askPriority is the asker's priority strictly below the common ancestor. Law 6 allows
-	// no victim of a higher one.
-	askPriority int64
 }
 
 // pathFrom returns the path from a leaf, which is made once.
@@ -81,7 +93,7 @@ func (s *problem) newPath(leaf queues.ID) *pathToLCA {
 		r.counts = append(r.counts, a)
 		l = l.then(q.Policies)
 	}
-	r.askPriority = s.shifts[r.lca].apply(int64(s.ask.Priority))
+	r.maxPriority = l.below(s.shifts[r.lca].apply(int64(s.ask.Priority)))
 	side := len(r.counts)
 	for d := r.lca; d >= 0; d-- {
 		r.counts = append(r.counts, s.path[d])
