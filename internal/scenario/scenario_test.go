@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -32,24 +31,6 @@ func TestCases(t *testing.T) {
 	expect.Same(t, "names, each of one case", len(cases), len(names))
 	expect.That(t, kinds[planner.Preempt] >= 60 && kinds[planner.Refuse] >= 40 && kinds[planner.Wait] >= 1,
 		"kinds of outcomes: %v", kinds)
-}
-
-// The commands that follow do not change the state of a case.
-func TestCasesAreCutOut(t *testing.T) {
-	for _, c := range Cases(t, stories) {
-		switch c.Name {
-		case "loops/flow1/1":
-			want := Outcome{Asker: "p3", Kind: planner.Preempt, Node: "n1", Victims: []string{"t5"}}
-			expect.Same(t, "before", want, c.Want)
-			expect.Same(t, "pods before", 7, len(c.State.Pods))
-		case "loops/flow1/2":
-			last := c.State.Pods[len(c.State.Pods)-1]
-			want := Outcome{Asker: "t5'", Kind: planner.Refuse, Rule: planner.Law4}
-			expect.Same(t, "after", want, c.Want)
-			expect.That(t, len(c.State.Pods) == 7 && last.Name == "p3" && last.Age == -time.Second,
-				"after: %d pods, the last %+v", len(c.State.Pods), last)
-		}
-	}
 }
 
 func TestWrongStoriesAreRefused(t *testing.T) {

@@ -237,21 +237,23 @@ func budget(s *scenario.State, b scenario.Budget) objects.Budget {
 	}
 }
 
-// gpu is the resource of the scenarios' type of that name.
-const gpu = "example.com/gpu"
+// typeName is the resource of a type of a scenario, as queues.yaml names it.
+func typeName(name string) string {
+	if name == "gpu" {
+		return "example.com/gpu"
+	}
+	return name
+}
 
 // listOf are the amounts of a scenario as quantities.
 func listOf(a scenario.Amounts) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for name, amount := range a {
-		switch name {
-		case resources.CPU:
+		if name == resources.CPU {
 			list[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(amount), resource.DecimalSI)
-		case "gpu":
-			list[gpu] = *resource.NewQuantity(int64(amount), resource.DecimalSI)
-		default:
-			list[corev1.ResourceName(name)] = *resource.NewQuantity(int64(amount), resource.DecimalSI)
+			continue
 		}
+		list[corev1.ResourceName(typeName(name))] = *resource.NewQuantity(int64(amount), resource.DecimalSI)
 	}
 	return list
 }
@@ -280,13 +282,9 @@ func treeOf(q *queuesconfig.Queue) map[string]any {
 func quotas(all iter.Seq2[string, resources.Amount]) map[string]string {
 	out := map[string]string{}
 	for name, amount := range all {
-		switch name {
-		case resources.CPU:
-			out[name] = fmt.Sprintf("%dm", amount)
-		case "gpu":
-			out[gpu] = fmt.Sprint(int64(amount))
-		default:
-			out[name] = fmt.Sprint(int64(amount))
+		out[typeName(name)] = fmt.Sprint(int64(amount))
+		if name == resources.CPU {
+			out[name] += "m"
 		}
 	}
 	return out
