@@ -70,7 +70,7 @@ func nodesPage(r *request) (any, string) {
 	out := nodesContent{Find: r.text("find"), Shows: choices, None: len(r.Nodes) == 0}
 	var found []*inventory.Node
 	for _, n := range r.Nodes {
-		if strings.Contains(n.Name, out.Find) && r.showsNode(n, show) {
+		if strings.Contains(n.Name, strings.ToLower(out.Find)) && r.showsNode(n, show) {
 			found = append(found, n)
 		}
 	}
