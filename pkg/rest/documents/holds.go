@@ -47,7 +47,8 @@ type Hold struct {
 	// WaitsFor are the pods that have still to leave.
 	WaitsFor []Leaver `json:"waitsFor,omitempty"`
 	// ClearSince is when the last of them was gone; Until is when the hold ends if the
-	// asker does not start before. Both are set once no victim is left.
+	// asker does not start before. Both are set once no victim is left, Until only while
+	// the asker has no node.
 	ClearSince time.Time `json:"clearSince,omitzero"`
 	Until      time.Time `json:"until,omitzero"`
 	// Note says what a hold waits for where it is not pods that leave.
@@ -76,11 +77,15 @@ func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*in
 		State: holdState(h), Node: h.Node, Kind: record.KindOf(h.NodeBound),
 		Since: h.Since, Requests: h.Request.Map(), Note: h.Note, Decision: h.Decision,
 	}
-	if asker := v.Holders[h.Asker]; asker != nil {
+	asker := v.Holders[h.Asker]
+	if asker != nil {
 		out.Queue = asker.Queue
 	}
 	if h.Clear() && !h.Patient {
-		out.ClearSince, out.Until = h.ClearSince, h.TimeFrom().Add(v.HoldTimeout)
+		out.ClearSince = h.ClearSince
+		if asker == nil || asker.Node == "" {
+			out.Until = h.TimeFrom().Add(v.HoldTimeout)
+		}
 	}
 	for _, uid := range h.Awaited {
 		out.WaitsFor = append(out.WaitsFor, leaverOf(v, h, uid, preempted[uid]))
