@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -19,7 +18,14 @@ func (x *States) BringBackWaiting(now time.Time) {
 	if !x.m.Pending.FreedUnseen.Tick(now) {
 		return
 	}
-	for _, p := range slices.SortedFunc(maps.Values(x.m.Pods), model.CompareUID) {
+	var waiting []*model.Pod
+	for _, p := range x.m.Pods {
+		if p.State == state.Unschedulable {
+			waiting = append(waiting, p)
+		}
+	}
+	slices.SortFunc(waiting, model.CompareUID)
+	for _, p := range waiting {
 		x.bringBack(p, now)
 	}
 }
@@ -47,8 +53,10 @@ func (x *States) RetryTooEarly(p *model.Pod, now time.Time) {
 
 // RetryAllTooEarly calls RetryTooEarly for all pods when the store starts or begins to lead.
 func (x *States) RetryAllTooEarly(now time.Time) {
-	for _, p := range slices.SortedFunc(maps.Values(x.m.Pods), model.CompareUID) {
-		x.RetryTooEarly(p, now)
+	for _, uid := range x.m.Pending.TooEarly.UIDs() {
+		if p, ok := x.m.Pods[uid]; ok {
+			x.RetryTooEarly(p, now)
+		}
 	}
 }
 

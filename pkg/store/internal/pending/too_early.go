@@ -1,6 +1,8 @@
 package pending
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +30,13 @@ func (m *TooEarly) Note(uid types.UID, now time.Time) {
 		m.recent, m.older, m.turned = map[types.UID]bool{}, m.recent, now
 	}
 	m.recent[uid] = true
+}
+
+// UIDs returns the pods that are remembered, in the order of their UIDs.
+func (m *TooEarly) UIDs() []types.UID {
+	uids := slices.AppendSeq(slices.Collect(maps.Keys(m.older)), maps.Keys(m.recent))
+	slices.Sort(uids)
+	return slices.Compact(uids)
 }
 
 // Take forgets a pod, and tells whether it was remembered.
