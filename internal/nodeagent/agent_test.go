@@ -230,6 +230,7 @@ func TestNodesComeAndGo(t *testing.T) {
 		expect.Same(r, "addresses of the new node", 2, len(r.node("new").Status.Addresses))
 		expect.Same(r, "conditions of a node that is not ours", 0, len(r.node("other").Status.Conditions))
 		expect.OK(r, r.client.CoreV1().Nodes().Delete(context.Background(), "new", metav1.DeleteOptions{}))
+		r.advance(time.Second)
 		r.create(testPod("late", "new"))
 		r.wantPhase("late", corev1.PodPending, "")
 	})
