@@ -1,10 +1,10 @@
 // Package nodeagent simulates Kubernetes nodes: one process is the kubelet of every node
-// with the label local.paddock.io/node=simulated. There are no containers; all else that
-// a scheduler and the controllers can see is as with a kubelet.
+// with the label local.paddock.io/node=simulated. There are no containers; what else
+// a scheduler and the controllers see is as with a kubelet, unless it is said here.
 //
 // # What a simulated node does
 //
-//   - It reports itself Ready, once: it renews no lease, so the node controller needs a long
+//   - It reports itself Ready, and renews no lease: the node controller needs a long
 //     --node-monitor-grace-period. Creating a Node object with the label, with kubectl or
 //     from Go, adds a node while the agent runs; deleting the object removes it. The object must
 //     have labels and allocatable resources, as those of NodeSpec have.
