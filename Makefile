@@ -54,10 +54,13 @@ build: ## Build bin/scheduler and bin/kubectl-paddock.
 binaries: ## Build all of bin/ that tests and the local cluster start: PROGRAMS= chooses.
 	@$(GO_BUILD) -o bin/ $(or $(PROGRAMS),./cmd/...)
 
+# A cluster that exists and is not the one in DIR, which make run starts anew.
+EXISTING := $(filter-out $(abspath $(or $(DIR),.cluster))/%,$(abspath $(KUBECONFIG)))
+
 .PHONY: run
 run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choose.
 	@echo "building: the first time Kubernetes is compiled from source, for 5 to 10 minutes, package by package"
-	@$(GO_BUILD) -v -o bin/ ./cmd/...
+	@$(GO_BUILD) -v -o bin/ $(if $(EXISTING),./cmd/localcluster ./cmd/scheduler ./cmd/kubectl-paddock,./cmd/...)
 	@exec bin/localcluster
 
 .PHONY: test
