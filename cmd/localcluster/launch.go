@@ -162,13 +162,16 @@ func (l *launcher) remove(applier *demo.Applier) error {
 // show waits for the samples, prints queues and help, and returns.
 func (l *launcher) show(ctx context.Context, cluster *localcluster.Cluster) error {
 	pods, placed, err := demo.AwaitPlaced(ctx, cluster.Client(), samples.Placed, placePatience)
+	if err != nil && !errors.Is(err, demo.ErrNotPlaced) {
+		return err
+	}
 	l.screen.say("%d sample pods are placed, of %d that the queues allow", placed, samples.Placed)
 	for i := range pods {
 		if p := &pods[i]; p.Spec.NodeName == "" {
 			l.screen.say("%s/%s waits: %s", p.Namespace, p.Name, cmp.Or(demo.Waits(p), "why is not known yet"))
 		}
 	}
-	if err != nil && !(errors.Is(err, demo.ErrNotPlaced) && l.kubeconfig != "") { // another cluster may have no room for them
+	if err != nil && l.kubeconfig == "" { // another cluster may have no room for them
 		return err
 	}
 	l.table(ctx)

@@ -36,6 +36,7 @@ type Cluster struct {
 
 // Start starts a fresh cluster and returns when pods can be created on it. On failure it stops what it has started;
 // a component that ends by itself gives a *DiedError with the end of its log. The context bounds the start only.
+// With Options.Kubeconfig it starts nothing.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	o, err := o.withDefaults()
 	if err != nil {

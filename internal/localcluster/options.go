@@ -17,7 +17,7 @@ type Options struct {
 	// are started, and Binary, Nodes, NodeSpec and APIServerArgs are not used. Empty means a
 	// cluster of our own.
 	Kubeconfig string
-	// Binary is the path of the localplane binary. Required.
+	// Binary is the path of the localplane binary. Required without Kubeconfig.
 	Binary string
 	// Nodes is the number of nodes to start with; 0 means none.
 	Nodes int

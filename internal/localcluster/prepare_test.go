@@ -91,6 +91,7 @@ func TestOptions(t *testing.T) {
 	expect.Refused(Options{Dir: "x", Binary: "no/such/file"}.withDefaults())(t, "make binaries")
 	o := expect.Get(Options{Dir: "x", Binary: binary}.withDefaults())(t)
 	expect.That(t, filepath.IsAbs(o.Dir), "%s is not absolute", o.Dir)
+	expect.Get(Options{Dir: "x", Binary: "no/such/file", Kubeconfig: "k"}.withDefaults())(t)
 }
 
 func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
