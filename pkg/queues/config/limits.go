@@ -15,7 +15,7 @@ type owner struct {
 // remembers, for limitTree, which limit a queue has for each owner.
 func (r *report) limits(q *rawQueue) {
 	q.limitOf = map[owner]*rawLimit{}
-	onlyStar := true // no other group has a limit, and none could not be read
+	onlyStar := true // no other group has a limit, and all could be read
 	for _, l := range q.limits {
 		if len(l.users) == 0 && len(l.groups) == 0 {
 			r.errorf(l.at, l.line, "names neither users nor groups: list at least one")

@@ -24,7 +24,7 @@ var (
 const queueNameAdvice = "use 1 to 64 letters, digits and - _ : # / @"
 
 // nameChars are the characters of the names of users and groups besides letters and digits.
-var nameChars = map[string]string{"user": "_ - . : # / @", "group": "_ - . :"}
+var nameChars = map[string]string{"user": "_ - . : # / @, at the end also $", "group": "_ - . :"}
 
 // ValidQueueName tells whether the text may be the name of a queue, one segment
 // of a path: 1 to 64 letters, digits and - _ : # / @. Case does not matter.
