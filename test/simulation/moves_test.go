@@ -424,7 +424,7 @@ func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	}
 	missed := func(in *instance) bool { return s.api.knows(in, s.api.pods) < last.rv }
 	if again && last.old != nil && s.api.pod(nameOf(last.old)) == nil && !slices.ContainsFunc(s.instances, missed) {
-		return last.old.GetName(), types.UID(fmt.Sprintf("%s.%d", last.old.GetName(), s.serial))
+		return last.old.GetName(), types.UID(fmt.Sprintf("%s-%d", last.old.GetName(), s.serial))
 	}
 	unused := fmt.Sprintf("p%04d", s.serial)
 	return unused, types.UID(unused)

@@ -309,7 +309,7 @@ func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 }
 
 func (s *simulation) podName(uid types.UID) string {
-	name, _, _ := strings.Cut(string(uid), ".")
+	name, _, _ := strings.Cut(string(uid), "-")
 	return name
 }
 
