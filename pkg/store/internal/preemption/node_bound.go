@@ -62,6 +62,7 @@ type NodeBound struct {
 	ends    ranking.Heap[*boundTime]         // by when
 	inOrder map[types.UID]*boundTo           // counting pods that wait in the order
 	noted   map[types.UID]struct{}           // pods to judge again
+	leaves  map[queues.ID]struct{}           // and those of inOrder that wait in these leaves
 }
 
 type boundTo struct {
@@ -92,6 +93,7 @@ func NewNodeBound() *NodeBound {
 		times:   map[string]map[string]*boundTime{},
 		inOrder: map[types.UID]*boundTo{},
 		noted:   map[types.UID]struct{}{},
+		leaves:  map[queues.ID]struct{}{},
 		ends: ranking.New(func(a, b *boundTime) bool {
 			return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.node, b.node), cmp.Compare(a.namespace, b.namespace)) < 0
 		}),
@@ -143,14 +145,9 @@ func (b *NodeBound) Note(uid types.UID) {
 	}
 }
 
-// NoteInOrder notes the counting pods that wait in the order of a leaf.
-func (b *NodeBound) NoteInOrder(leaf queues.ID) {
-	for uid, x := range b.inOrder {
-		if x.leaf == leaf {
-			b.Note(uid)
-		}
-	}
-}
+// NoteInOrder notes the counting pods that wait in the order of a leaf. TakeNoted looks for them,
+// once for all leaves: one change may note thousands of leaves.
+func (b *NodeBound) NoteInOrder(leaf queues.ID) { b.leaves[leaf] = struct{}{} }
 
 // NoteAll notes all pods.
 func (b *NodeBound) NoteAll() {
@@ -161,6 +158,14 @@ func (b *NodeBound) NoteAll() {
 
 // TakeNoted returns the pods that were noted since the last call, by UID.
 func (b *NodeBound) TakeNoted() []types.UID {
+	if len(b.leaves) > 0 {
+		for uid, x := range b.inOrder {
+			if _, noted := b.leaves[x.leaf]; noted {
+				b.Note(uid)
+			}
+		}
+		clear(b.leaves)
+	}
 	out := slices.Sorted(maps.Keys(b.noted))
 	clear(b.noted)
 	return out
