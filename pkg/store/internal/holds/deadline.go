@@ -126,8 +126,9 @@ func (x *Holds) timedOut(h *reservations.Hold) reasons.Reason {
 	case from.Equal(h.LatestFrom):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and the pod did not start there", h.Node, from.Add(timeout).Sub(h.Since))
 	case !h.Clear() && len(h.Chosen) > 0:
-		return reasons.New(reasons.HoldTimedOut, "pods that the pod waits for on node %s are still there, %v after the request to stop: %s",
-			h.Node, timeout, x.ListLeaving(h.Awaited, h.Node))
+		names, _ := x.list(h.Awaited, h.Node)
+		return reasons.New(reasons.HoldTimedOut, "node %s was held, and pods that the pod waits for are still there %v after the request to stop: %s",
+			h.Node, timeout, names)
 	case len(h.Chosen) == 0 && (h.Patient || !h.Clear() || h.LastDisruption.IsZero()):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
 	}

@@ -112,9 +112,18 @@ func (x *Holds) SetInPermit(asker *model.Pod, uids []types.UID) {
 // ListLeaving lists leaving pods, with their nodes if not the given one, and the time when
 // the last of them is gone.
 func (x *Holds) ListLeaving(uids []types.UID, node string) string {
+	names, last := x.list(uids, node)
+	if last.IsZero() {
+		return names
+	}
+	return names + " (by " + last.UTC().Format(time.RFC3339) + ")"
+}
+
+// list lists pods, with their nodes if not the given one, and returns the latest end of a grace
+// period; zero if none of them is deleted.
+func (x *Holds) list(uids []types.UID, node string) (list string, last time.Time) {
 	slices.Sort(uids)
 	var names []string
-	var last time.Time
 	for _, uid := range slices.Compact(uids) {
 		v := x.m.Pods[uid]
 		name := v.Namespace + "/" + v.Name
@@ -124,10 +133,7 @@ func (x *Holds) ListLeaving(uids []types.UID, node string) string {
 		names, last = append(names, name), preemption.Latest(last, v.GoneBy)
 	}
 	slices.Sort(names)
-	if last.IsZero() {
-		return preemption.Listed(names)
-	}
-	return preemption.Listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
+	return preemption.Listed(names), last
 }
 
 // lacks tells whether the amounts of a node, or a max on the path of an asker, have too little room
