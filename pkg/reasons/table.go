@@ -7,7 +7,7 @@ const (
 	ConfigurationInvalid       Code = "ConfigurationInvalid"
 	ConfigurationUnreadable    Code = "ConfigurationUnreadable"
 	NamespaceAnnotationInvalid Code = "NamespaceAnnotationInvalid" // a warning: no pod waits for it
-	SchedulingGated            Code = "SchedulingGated"
+	SchedulingGated            Code = "SchedulingGated"            // also where another plugin keeps the pod from being tried
 
 	RequestTooLarge        Code = "RequestTooLarge"
 	TooManyResourceTypes   Code = "TooManyResourceTypes"
