@@ -3,8 +3,6 @@ package rest
 import (
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
@@ -23,12 +21,9 @@ func (s *Server) holds(w http.ResponseWriter, r *http.Request) {
 // holdsOf lists the holds that are wanted.
 func (s *Server) holdsOf(v *inventory.View, q record.Query) []documents.Hold {
 	out := []documents.Hold{}
-	preempted := make(map[types.UID]*inventory.Pod, len(v.Preempted))
-	for _, p := range v.Preempted {
-		preempted[p.UID] = p
-	}
+	leaving := documents.Leaving(v)
 	for _, h := range v.Holds.All() {
-		hold := documents.HoldOf(v, &h, preempted)
+		hold := documents.HoldOf(v, &h, leaving)
 		if q.Wants(hold.Asker, hold.Queue) {
 			hold.Taint = s.options.Taint(hold.Node)
 			out = append(out, hold)

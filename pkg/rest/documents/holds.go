@@ -70,8 +70,27 @@ type Leaver struct {
 	Deleting bool `json:"deleting"`
 }
 
-// HoldOf returns the document for a hold. Preempted has the pods of the view by UID.
-func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*inventory.Pod) Hold {
+// Leaving returns the victims and the deleted pods of a view by UID: what holds may wait for. A hold
+// of a full queue waits for pods of that queue on other nodes, too.
+func Leaving(v *inventory.View) map[types.UID]*inventory.Pod {
+	out := map[types.UID]*inventory.Pod{}
+	for _, p := range v.Preempted {
+		out[p.UID] = p
+	}
+	for _, n := range v.Nodes {
+		for _, there := range [][]*inventory.Pod{n.Allocations, n.Foreign} {
+			for _, p := range there {
+				if p.Deleting {
+					out[p.UID] = p
+				}
+			}
+		}
+	}
+	return out
+}
+
+// HoldOf returns the document for a hold. The pods are those of Leaving.
+func HoldOf(v *inventory.View, h *reservations.Hold, leaving map[types.UID]*inventory.Pod) Hold {
 	out := Hold{
 		Asker: objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker},
 		State: holdState(h), Node: h.Node, Kind: record.KindOf(h.NodeBound),
@@ -88,34 +107,18 @@ func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*in
 		}
 	}
 	for _, uid := range h.Awaited {
-		out.WaitsFor = append(out.WaitsFor, leaverOf(v, h, uid, preempted[uid]))
+		out.WaitsFor = append(out.WaitsFor, leaverOf(h, uid, leaving[uid]))
 	}
 	return out
 }
 
-// leaverOf is a pod that a hold waits for. It was chosen, or it is on the node.
-func leaverOf(v *inventory.View, h *reservations.Hold, uid types.UID, p *inventory.Pod) Leaver {
-	if p == nil {
-		p = onNode(v.Node(h.Node), uid)
-	}
+// leaverOf is a pod that a hold waits for; nil stands for one that is not known.
+func leaverOf(h *reservations.Hold, uid types.UID, p *inventory.Pod) Leaver {
 	l := Leaver{Ref: objects.Ref{UID: uid}, Chosen: slices.Contains(h.Chosen, uid)}
 	if p != nil {
 		l.Namespace, l.Name, l.Queue, l.Node, l.Deleting = p.Namespace, p.Name, p.Queue, p.Node, p.Deleting
 	}
 	return l
-}
-
-// onNode returns a pod of a node; nil where it is not there.
-func onNode(n *inventory.Node, uid types.UID) *inventory.Pod {
-	if n == nil {
-		return nil
-	}
-	for _, p := range slices.Concat(n.Allocations, n.Foreign) {
-		if p.UID == uid {
-			return p
-		}
-	}
-	return nil
 }
 
 func holdState(h *reservations.Hold) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
@@ -34,5 +35,25 @@ func TestUntilIsWhenAHoldTimesOut(t *testing.T) {
 		},
 	} {
 		expect.Same(t, name, c.want, HoldOf(v, &c.hold, nil).Until)
+	}
+}
+
+// TestAHoldNamesWhatItWaitsFor: victims and deleted pods on any node have their names, because a
+// hold also waits for pods that leave its full queue elsewhere.
+func TestAHoldNamesWhatItWaitsFor(t *testing.T) {
+	pod := func(name, node string, deleting bool) *inventory.Pod {
+		return &inventory.Pod{PodRecord: &output.PodRecord{
+			Pod:  &objects.Pod{Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name}},
+			Node: node, Deleting: deleting,
+		}}
+	}
+	elsewhere, foreign, victim := pod("elsewhere", "n2", true), pod("foreign", "n1", true), pod("victim", "n1", false)
+	v := &inventory.View{Preempted: []*inventory.Pod{victim}, Nodes: []*inventory.Node{
+		{Allocations: []*inventory.Pod{victim, pod("stays", "n1", false)}, Foreign: []*inventory.Pod{foreign}},
+		{Allocations: []*inventory.Pod{elsewhere}},
+	}}
+	h := reservations.Hold{Node: "n1", Waits: reservations.Waits{Awaited: []types.UID{"elsewhere", "foreign", "victim"}}}
+	for _, l := range HoldOf(v, &h, Leaving(v)).WaitsFor {
+		expect.Same(t, "name of "+string(l.UID), string(l.UID), l.Name)
 	}
 }
