@@ -94,6 +94,9 @@ func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 // maySlotBeAhead tells whether a pod with a slot may go before p. No pod of a leaf does, if no
 // queue above it is below its guarantee even without what all pods with a slot use.
 func (x *Slots) maySlotBeAhead(l *podsAhead) bool {
+	if l.room.Len() > cache.MostTypes {
+		return true // [resources.Types] has no others, and these may be guaranteed
+	}
 	used := func(q queues.ID) resources.Vector { return x.m.Cache.Tree().Queue(q).Admitted }
 	any := order.AskInfo{Priority: math.MaxInt32, Request: l.room.Cap(1), Later: used}
 	for any.Leaf = range x.m.Pending.Window.Leaves() {
