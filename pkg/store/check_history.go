@@ -37,10 +37,8 @@ func (s *core) checkHistory() []error {
 		tallies = append(tallies, model.TallyOf(p))
 	}
 	add("waiting pods", s.model.History.Waits.Check(slices.Values(tallies), s.model.Apps.Leaves()))
-	for _, readers := range s.model.History.Readers {
-		for _, r := range readers {
-			add("events", r.Check())
-		}
+	for _, r := range slices.Concat(s.model.History.Readers[:]...) {
+		add("events", r.Check())
 	}
 	add("reports", s.model.History.Reports.Check())
 	return errs
