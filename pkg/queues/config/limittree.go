@@ -19,8 +19,9 @@ func (r *report) limitTree(q *rawQueue) {
 	}
 }
 
-// covering returns the limit a queue has for an owner, its own or the wildcard's.
-func (q *rawQueue) covering(o owner) (l *rawLimit, whose string) {
+// covering returns the limit that a queue has for an owner, its own or that of the wildcard, and
+// the name that has it.
+func (q *rawQueue) covering(o owner) (l *rawLimit, name string) {
 	if l = q.limitOf[o]; l != nil {
 		return l, o.name
 	}
@@ -31,12 +32,12 @@ func (q *rawQueue) covering(o owner) (l *rawLimit, whose string) {
 type tightest struct {
 	amount uint64
 	path   string // of the queue; empty where nothing limits
-	whose  string // the name, or "*"
+	name   string // of the owner; "*" for the wildcard
 }
 
-func (t *tightest) lower(amount uint64, path, whose string) {
+func (t *tightest) lower(amount uint64, path, name string) {
 	if t.path == "" || amount < t.amount {
-		*t = tightest{amount, path, whose}
+		*t = tightest{amount, path, name}
 	}
 }
 
@@ -44,24 +45,24 @@ func (r *report) limitWithin(q *rawQueue, l *rawLimit, o owner) {
 	amounts := make([]tightest, len(l.max.list))
 	var apps tightest
 	for a := q.parent; a != nil; a = a.parent {
-		above, whose := a.covering(o)
+		above, name := a.covering(o)
 		if above == nil {
 			continue
 		}
 		for i, own := range l.max.list {
 			if m, limited := above.max.get(own.name); limited {
-				amounts[i].lower(uint64(m.amount), a.path, whose)
+				amounts[i].lower(uint64(m.amount), a.path, name)
 			}
 		}
 		if above.apps.value != 0 && !above.apps.broken {
-			apps.lower(above.apps.value, a.path, whose)
+			apps.lower(above.apps.value, a.path, name)
 		}
 	}
 	for i, own := range l.max.list {
 		if t := amounts[i]; t.path != "" && uint64(own.amount) > t.amount {
 			r.errorf(l.at.at("maxresources."+label(own.name)), own.line, "%s %s gets %s here, more than the %s %s has in %s",
 				o.kind, quote(o.name), quantity.Format(own.name, own.amount),
-				quantity.Format(own.name, resources.Amount(t.amount)), quote(t.whose), t.path)
+				quantity.Format(own.name, resources.Amount(t.amount)), quote(t.name), t.path)
 		}
 	}
 	r.limitAppsWithin(l, o, apps)
@@ -73,10 +74,10 @@ func (r *report) limitAppsWithin(l *rawLimit, o owner, above tightest) {
 	case own == 0:
 		r.errorf(l.at.at("maxapplications"), max(l.line, l.apps.line),
 			"%s %s must have maxapplications 1 to %d here, because %s has %d in %s",
-			o.kind, quote(o.name), above.amount, quote(above.whose), above.amount, above.path)
+			o.kind, quote(o.name), above.amount, quote(above.name), above.amount, above.path)
 	case own > above.amount:
 		r.errorf(l.at.at("maxapplications"), l.apps.line,
 			"%s %s gets %d here, more than the %d %s has in %s",
-			o.kind, quote(o.name), own, above.amount, quote(above.whose), above.path)
+			o.kind, quote(o.name), own, above.amount, quote(above.name), above.path)
 	}
 }
