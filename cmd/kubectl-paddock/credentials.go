@@ -57,7 +57,8 @@ func (c *connection) credentials() (*clientrest.Config, error) {
 	}
 	config := &clientrest.Config{
 		Host: c.server, UserAgent: user.UserAgent, Impersonate: user.Impersonate,
-		BearerToken: user.BearerToken, BearerTokenFile: user.BearerTokenFile, ExecProvider: user.ExecProvider, AuthProvider: user.AuthProvider,
+		BearerToken: user.BearerToken, BearerTokenFile: user.BearerTokenFile, ExecProvider: user.ExecProvider,
+		AuthProvider: user.AuthProvider, AuthConfigPersister: user.AuthConfigPersister,
 	}
 	config.TLSClientConfig = clientrest.TLSClientConfig{
 		CAFile: c.authority, ServerName: c.serverName, Insecure: c.insecure,

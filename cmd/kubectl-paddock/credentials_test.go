@@ -101,6 +101,22 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	}
 }
 
+// TestLoginIsRenewed: where an OpenID login has no valid token, a new one is fetched, and the
+// kubeconfig gets the refresh token that came with it.
+func TestLoginIsRenewed(t *testing.T) {
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"token_endpoint":"http://%s","access_token":"a","id_token":"of-login","refresh_token":"next"}`, r.Host)
+	}))
+	t.Cleanup(provider.Close)
+	h := hear(t, httptest.NewTLSServer)
+	login := kubeconfigOf(t, "{auth-provider: {name: oidc, config: {idp-issuer-url: '"+provider.URL+"', client-id: c, refresh-token: last}}}")
+	said := ask("queues", "--server", h.URL, "--certificate-authority", authorityOf(t, h.Server), "--kubeconfig", login)
+	expect.Same(t, "sent", []string{"Bearer of-login"}, h.authorization)
+	expect.Says(t, said, "nobody may")
+	expect.Says(t, string(expect.Get(os.ReadFile(login))(t)), "refresh-token: next")
+}
+
 // TestCredentialsStayAtHome: they go only to the server that was named, over HTTPS, with
 // a certificate that is trusted.
 func TestCredentialsStayAtHome(t *testing.T) {
