@@ -8,17 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // A planFunc is search.Plan, or one with a planted bug.
@@ -115,7 +114,7 @@ func (o *oracle) facts(d planner.Decision) error {
 	if d.Outcome == planner.Refuse {
 		return nil
 	}
-	planned := record.Planned(objects.Ref{}, "", &d, nil, o.types, time.Time{})
+	planned := record.DecisionOf(&output.Step{Kind: output.StepHeld, Decision: &d, Types: o.types})
 	if broken, judged := planned.Verify(); len(broken) > 0 || judged != (len(set) > 0) {
 		return fmt.Errorf("judged by its own numbers, %t: %q", judged, broken)
 	}

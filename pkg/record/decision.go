@@ -154,11 +154,12 @@ type Stage struct {
 	Message string       `json:"message,omitempty"`
 }
 
-// decisionOf returns the decision of a step, without stages.
-func decisionOf(s *output.Step) *Decision {
+// DecisionOf returns the decision of a step, without stages. The step may be one that is not
+// taken, as in a preview.
+func DecisionOf(s *output.Step) *Decision {
 	d := &Decision{
 		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: s.Ref, Queue: s.Queue, Kind: Queue,
-		Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
+		Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text, Stages: []Stage{},
 	}
 	switch {
 	case s.Decision != nil:

@@ -32,8 +32,7 @@ func (r *Record) add(s *output.Step) {
 
 // refuse records a refusal, in the place of the same one before it.
 func (r *Record) refuse(s *output.Step) {
-	d := decisionOf(s)
-	d.Stages = []Stage{}
+	d := DecisionOf(s)
 	if last := r.decisions[r.latest[s.UID]]; last != nil && last.Outcome == planner.Refuse && last.Reason == d.Reason && last.Node == d.Node {
 		d.ID, d.Time, d.Times = last.ID, last.Time, last.Times+1
 		r.decisions[d.ID] = d
@@ -47,7 +46,7 @@ func (r *Record) refuse(s *output.Step) {
 // hold records a decision by which a node is held. One that adds no victim is the same
 // decision, made again.
 func (r *Record) hold(s *output.Step) {
-	d := decisionOf(s)
+	d := DecisionOf(s)
 	old := r.decisions[d.ID]
 	switch {
 	case old == nil:
@@ -67,8 +66,8 @@ func (r *Record) takeUp(s *output.Step) {
 	id := cmp.Or(s.Hold.Decision, string(s.UID))
 	d := r.decisions[id]
 	if d == nil {
-		d = decisionOf(s)
-		d.ID, d.TakenUp, d.Stages = id, true, []Stage{}
+		d = DecisionOf(s)
+		d.ID, d.TakenUp = id, true
 		for _, uid := range s.Hold.Chosen {
 			d.Victims = append(d.Victims, Victim{Ref: objects.Ref{UID: uid}})
 		}

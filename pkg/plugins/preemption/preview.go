@@ -302,22 +302,22 @@ func (x *dryRun) plan(ctx context.Context) {
 	t := newTrial(x.stage, x.state, x.pod, &planning, nil)
 	params.Fits = func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) }
 	d := t.extenders.addTo(search.Plan(&planning, x.r.Ask, params))
-	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, planning.Types, x.process.Clock.Now())
-	x.out.Node = d.Node
+	var why reasons.Reason // why no node is held
 	switch d.Outcome {
 	case planner.Refuse:
-		x.out.Node = ""
-		x.waits(x.obstacle(), output.Refusal(&d))
-		return
+		why = output.Refusal(&d)
+		x.waits(x.obstacle(), why)
 	case planner.Wait:
-		x.waits(reasons.New(reasons.WaitingForRoom,
-			"it fits on node %s once pods that leave already are gone, if no pod before it in the order takes the room", d.Node))
-		x.out.After = x.r.Delay.String()
-		return
+		why = reasons.New(reasons.WaitingForRoom,
+			"it fits on node %s once pods that leave already are gone, if no pod before it in the order takes the room", d.Node)
+		x.waits(why)
+		x.out.Node, x.out.After = d.Node, x.r.Delay.String()
+	default:
+		x.out.Outcome, x.out.Node, x.out.After = documents.PreviewPreempts, d.Node, x.r.Delay.String()
+		x.out.Because(x.obstacle())
+		x.say("would make others leave, once it has waited for %s (preemption.delay): %s", x.out.After, d.Sentence())
 	}
-	x.out.Outcome, x.out.After = documents.PreviewPreempts, x.r.Delay.String()
-	x.out.Because(x.obstacle())
-	x.say("would make others leave, once it has waited for %s (preemption.delay): %s", x.out.After, d.Sentence())
+	x.record(output.Step{Decision: &d, Types: planning.Types, Reason: why})
 }
 
 // decideNodeBound computes the result for a node-bound pod that its node does not take or
@@ -333,26 +333,30 @@ func (x *dryRun) decideNodeBound(ctx context.Context) {
 	params := a.Params
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	d := t.extenders.addToNodeBound(daemonset.Plan(a.Node, a.Ask, params))
-	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, nil, &d, a.Node.Types, x.process.Clock.Now())
-	x.out.Node = d.Node
-	switch {
-	case d.Outcome == planner.Preempt:
-		x.out.Outcome = documents.PreviewPreempts
+	var why reasons.Reason // why the node is not held
+	switch d.Outcome {
+	case planner.Preempt:
+		x.out.Outcome, x.out.Node = documents.PreviewPreempts, d.Node
 		x.out.Because(x.obstacle())
 		x.say("would make others leave: %s", d.Sentence())
-	case d.Outcome == planner.Hold:
+	case planner.Hold:
+		x.out.Node = d.Node
 		x.waits(reasons.New(reasons.OfHold(0, string(d.Stopped)), "%s", d.Sentence()))
-	case d.Stopped == planner.RuleExtender:
-		x.out.Node = ""
-		x.waits(x.obstacle(), reasons.New(reasons.PreemptionRefused, "%s", d.Sentence()))
 	default:
-		x.out.Node = ""
-		x.waits(x.obstacle(), reasons.New(reasons.RoomImpossible, "%s", d.Sentence()))
+		why = output.NodeBoundRefusal(&d)
+		x.waits(x.obstacle(), why)
 	}
+	x.record(output.Step{NodeBoundDecision: &d, Types: a.Node.Types, Reason: why})
 }
 
-func (x *dryRun) ref() objects.Ref {
-	return objects.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
+// record adds a decision as the store would record it. Its reason is why no node is held.
+func (x *dryRun) record(s output.Step) {
+	s.Ref = objects.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
+	s.Queue, s.At = x.r.Placement.Path, x.process.Clock.Now()
+	if s.Kind = output.StepRefused; s.Reason.None() {
+		s.Kind = output.StepHeld
+	}
+	x.out.Decision = record.DecisionOf(&s)
 }
 
 // waits says why the pod would wait: the first reason that applies, followed by the

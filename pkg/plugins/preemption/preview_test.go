@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -21,8 +22,10 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -256,6 +259,33 @@ func TestPreviewOfADaemonSetPodThatAnotherPluginRefuses(t *testing.T) {
 		expect.That(t, out.Outcome == documents.PreviewWaits && out.Node == "" && len(victimsOf(out)) == 0,
 			"node %s: %s on node %q: %s", at, out.Outcome, out.Node, out.Summary)
 		expect.Says(t, out.Summary, "the pod is refused everywhere")
+	}
+}
+
+// TestPreviewsHaveTheReasonOfTheCycle: the decision of a preview that holds no node is a refusal,
+// with the reason that the pod would have.
+func TestPreviewsHaveTheReasonOfTheCycle(t *testing.T) {
+	c, pv := previewCluster(t)
+	leaves := running("b1", "full", 2000)
+	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{Time: c.now}, new(int64(1))
+	c.store.Upsert(c.translate(leaves), c.now)
+	waits := c.old("waits", "root.a", 1500)
+	waits.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "full"}
+	for _, tt := range []struct {
+		pod  *corev1.Pod
+		want reasons.Code
+	}{
+		{waits, reasons.WaitingForRoom},
+		{never(daemon("never", "roomy", 2500)), reasons.PreemptionNever},
+		{labelled(daemon("tight", "roomy", 3000), "queue", "root.tight.poor"), reasons.OverMax},
+		{daemon("large", "roomy", 5000), reasons.RoomImpossible},
+	} {
+		out := previewOf(t, pv, tt.pod)
+		d := out.Decision
+		expect.Same(t, tt.pod.Name+" waits: "+out.Summary, documents.PreviewWaits, out.Outcome)
+		expect.That(t, d.Outcome == planner.Refuse && d.Reason == tt.want, "%s: %s with %s: %s", tt.pod.Name, d.Outcome, d.Reason, d.Message)
+		entry, _ := reasons.Explain(tt.want)
+		expect.That(t, tt.want == reasons.OverMax || slices.Contains(out.ToDo, entry.Remedy), "%s: what to do: %q", tt.pod.Name, out.ToDo)
 	}
 }
 

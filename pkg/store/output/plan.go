@@ -33,3 +33,18 @@ func Refusal(d *planner.Decision) reasons.Reason {
 	}
 	return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
 }
+
+// NodeBoundRefusal is why the node of a node-bound pod is not held for it, for a decision with
+// outcome [daemonset.NoHold] or [planner.Refuse].
+func NodeBoundRefusal(d *daemonset.Decision) reasons.Reason {
+	code := reasons.RoomImpossible
+	switch d.Stopped {
+	case daemonset.RuleMax:
+		code = reasons.OverMax
+	case planner.RuleExtender:
+		code = reasons.PreemptionRefused
+	case planner.RuleNeverPreempt:
+		code = reasons.PreemptionNever
+	}
+	return reasons.New(code, "%s", d.Sentence())
+}

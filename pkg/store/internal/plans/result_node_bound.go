@@ -77,20 +77,15 @@ func (x *Plans) refuseNode(p *model.Pod, d *daemonset.Decision, why reasons.Reas
 	return x.awaitNode(p, why, again)
 }
 
-// rejectedReason is why the node of a node-bound asker is not held for it.
+// rejectedReason is why the node of a node-bound asker is not held for it; for a max, with the
+// amounts of now.
 func rejectedReason(tree *queues.Draft, p *model.Pod, d *daemonset.Decision) reasons.Reason {
-	switch d.Stopped {
-	case daemonset.RuleMax:
+	if d.Stopped == daemonset.RuleMax {
 		if v := queues.Admit(tree, p.App.Leaf, p.Request, queues.OnCommitted); !v.OK() {
 			return v.Reason
 		}
-		return reasons.New(reasons.OverMax, "%s", d.Sentence())
-	case planner.RuleExtender:
-		return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
-	case planner.RuleNeverPreempt:
-		return reasons.New(reasons.PreemptionNever, "%s", d.Sentence())
 	}
-	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())
+	return output.NodeBoundRefusal(d)
 }
 
 // holdNodeBound holds the node for an asker, or keeps holding it, and marks the
