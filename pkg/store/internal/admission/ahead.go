@@ -45,6 +45,7 @@ func (x *Slots) GiveWay(p *model.Pod, node string, seen int, now time.Time) bool
 		return false
 	}
 	p.GaveWay++
+	x.m.Pending.Window.Failed()
 	return true
 }
 
@@ -164,9 +165,9 @@ func (x *Slots) exceeds(w, p *model.Pod, demand *queues.Demand) bool {
 //	the scheduler's queue has one behind p                       back, with a key behind that one
 //	else                                                         on
 //
-// A pod in Scheduling with a key before p is not waited for: since p is in its cycle, that pod is
-// no longer in the scheduler's queue, because a cycle of it ended with an error. With a wait for
-// it, p would be tried again and again until its slot ends.
+// A pod in Scheduling that was let through before p and has a key before p is not waited for: since
+// p is in its cycle, that pod is no longer in the scheduler's queue, because a cycle of it ended with
+// an error. With a wait for it, p would be tried again and again until its slot ends.
 func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Time) bool {
 	n := x.m.Cache.Nodes.Get(node)
 	if n == nil || isExempt(p) {
@@ -209,7 +210,7 @@ func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Ti
 func (x *Slots) rankBehind(p *model.Pod, ahead []*model.Pod) (rank int64, behind bool) {
 	rank = queues.Rank(x.m.Cache.Tree(), p.App.Leaf, p.Priority)
 	for _, w := range ahead {
-		if w.State == state.Admitted || w.State == state.Scheduling && x.m.Pending.Keys.Before(p.UID, w.UID) {
+		if w.State == state.Admitted || w.State == state.Scheduling && !x.m.Pending.Keys.Tried(w.UID, p.UID) {
 			key, _ := x.m.Pending.Keys.Get(w.UID)
 			rank, behind = min(rank, key.Rank), true
 		}

@@ -39,12 +39,12 @@ func (k *Keys) Get(uid types.UID) (Key, bool) {
 	return key.(Key), true
 }
 
-// Before tells whether the scheduler's queue has pod a before pod b. A pod without a key is
-// not in that queue.
-func (k *Keys) Before(a, b types.UID) bool {
-	first, one := k.Get(a)
-	second, other := k.Get(b)
-	return one && other && first.Compare(second) < 0
+// Tried tells whether the scheduler tried pod w before pod p, which it tries now: w was let
+// through before p, and the scheduler's queue had w before p. A pod without a key was not.
+func (k *Keys) Tried(w, p types.UID) bool {
+	first, one := k.Get(w)
+	second, other := k.Get(p)
+	return one && other && first.Seq < second.Seq && first.Compare(second) < 0
 }
 
 // Add sets the key of a pod, unless it has one. Each call uses up a number of Seq.

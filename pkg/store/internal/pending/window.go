@@ -63,7 +63,7 @@ func (w *Window[P]) Placed() {
 	}
 }
 
-// Failed notes that a pod was not placed.
+// Failed notes that a pod was not placed: no node took it, or it went back for others.
 func (w *Window[P]) Failed() { w.size, w.inARow = w.smallest, 0 }
 
 // Check verifies the size, and that exactly the given pods, each of its leaf, have a slot.
