@@ -32,11 +32,9 @@ type Keys struct {
 
 // Get returns the key of a pod and whether it has one.
 func (k *Keys) Get(uid types.UID) (Key, bool) {
-	key, ok := k.byUID.Load(uid)
-	if !ok {
-		return Key{}, false
-	}
-	return key.(Key), true
+	value, ok := k.byUID.Load(uid)
+	key, _ := value.(Key)
+	return key, ok
 }
 
 // Tried tells whether the scheduler tried pod w before pod p, which it tries now: w was let
