@@ -458,6 +458,31 @@ queue root.a: opted out=1 regular=1
 	expect.Same(t, "seconds of the hold", 5.0, expect.Get(testutil.GetHistogramMetricValue(lasted))(t))
 }
 
+// TestVictimsAreCountedOnceForAHold: also where a DaemonSet pod gets a further victim before the
+// delete of the first has succeeded.
+func TestVictimsAreCountedOnceForAHold(t *testing.T) {
+	newStore(t, "root\n  a")
+	c, d := NewDecisions(), objects.Ref{UID: "d", Name: "d"}
+	hold := reservations.Hold{Asker: "d", Since: now, NodeBound: true}
+	going := []output.Victim{{Ref: objects.Ref{UID: "1"}, Queue: "root.a"}, {Ref: objects.Ref{UID: "2"}, Queue: "root.a"}}
+	decide := func(uid string, class daemonset.Class) *daemonset.Decision {
+		victims := []daemonset.Victim{{Pod: &planner.Pod{UID: uid}, Class: class}}
+		return &daemonset.Decision{Outcome: planner.Preempt, Victims: victims}
+	}
+	for _, step := range []output.Step{
+		{Ref: d, Kind: output.StepHeld, Hold: hold, NodeBoundDecision: decide("1", daemonset.Regular)},
+		{Ref: d, Kind: output.StepCommitted, Hold: hold, Going: going[:1]},
+		{Ref: d, Kind: output.StepHeld, Hold: hold, NodeBoundDecision: decide("2", daemonset.Originator)},
+		{Ref: d, Kind: output.StepCommitted, Hold: hold, Going: going},
+		{Ref: d, Kind: output.StepEnded, Hold: hold, Ended: reservations.Bound},
+	} {
+		c.Count(&step)
+	}
+	compare(t, "paddock_preemption_victims_total", "class", `
+required root.a: originator=1 regular=1
+`)
+}
+
 func TestFindingsAndLostStepsAreCounted(t *testing.T) {
 	Audited([]string{"quota"})
 	for _, c := range []struct {

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -116,6 +117,7 @@ func (c *Decisions) decision(s *output.Step) {
 		outcome = outcomeRefused
 	case len(classes) > 0:
 		outcome = outcomePreempt
+		maps.Copy(classes, c.open[s.UID]) // earlier victims of the hold, which may not be gone
 		c.open[s.UID] = classes
 	}
 	kind := kindOf(s)
