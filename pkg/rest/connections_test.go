@@ -282,6 +282,25 @@ func TestReadersThatDoNotReadAreCut(t *testing.T) {
 	})
 }
 
+// TestAllThatIsKeptCanBeStreamed: while more happens, and by a reader that is not at once there.
+func TestAllThatIsKeptCanBeStreamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		c.server.options.Events = eventlog.New(c.Store.Follow(output.Facts), 1000)
+		c.happen(1000)
+		conn := serveCluster(t, c, quietly).dial(t, "GET "+streamPath+"?count=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		synctest.Wait() // the first lines wait until they are read
+		c.happen(10)
+		answer, err := http.ReadResponse(conn.lines, nil) //nolint:bodyclose // it would wait for the end of the stream
+		expect.OK(t, err)
+		stream := streaming{conn, answer, bufio.NewReader(answer.Body)}
+		stream.line(t)
+		for i := range 1010 {
+			expect.Same(t, "the next event is of", fmt.Sprint("f", i+1), stream.line(t).ReferenceID)
+		}
+	})
+}
+
 // TestReadersThatAreOvertakenAreCut: their next record is not kept any more.
 func TestReadersThatAreOvertakenAreCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

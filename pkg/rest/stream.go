@@ -105,7 +105,8 @@ type sender struct {
 	records    []eventlog.Record
 }
 
-// follow sends the records from number first on, until the stream ends. From time to time the
+// follow sends the records from number first on, until the stream ends. The first ones are read
+// before anything is sent: a slow reader may ask for all that are kept. From time to time the
 // guard is asked again whether the reader may read.
 func (s *sender) follow(first uint64) {
 	s.make(func() {
@@ -114,20 +115,15 @@ func (s *sender) follow(first uint64) {
 		s.lines.Close('}')
 		s.lines.Done()
 	})
-	admitted := time.Now()
-	for err := s.send(); err == nil; err = s.send() {
-		if time.Since(admitted) >= s.server.limits.streamAdmitted {
-			if why := revoked(s.server.options.Guard, s.r); why != nil {
-				s.lines.Value(why)
-				s.lines.Done()
-				_ = s.send() // an error is that the reader has gone away
-				return
-			}
-			admitted = time.Now()
-		}
+	for admitted := time.Now(); ; {
 		records, lowest, _, more := s.server.options.Events.Range(s.records[:0], first, streamBite)
 		if s.records = records; first < lowest {
 			return // it was overtaken
+		}
+		first += uint64(len(records))
+		s.make(s.writeRecords)
+		if s.send() != nil {
+			return
 		}
 		if len(records) == 0 {
 			select {
@@ -136,10 +132,17 @@ func (s *sender) follow(first uint64) {
 			case <-more:
 			case <-time.After(time.Until(admitted.Add(s.server.limits.streamAdmitted))):
 			}
+		}
+		if time.Since(admitted) < s.server.limits.streamAdmitted {
 			continue
 		}
-		first += uint64(len(records))
-		s.make(s.writeRecords)
+		if why := revoked(s.server.options.Guard, s.r); why != nil {
+			s.lines.Value(why)
+			s.lines.Done()
+			_ = s.send() // an error is that the reader has gone away
+			return
+		}
+		admitted = time.Now()
 	}
 }
 
