@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -53,6 +55,22 @@ func TestDraw(t *testing.T) {
 		}},
 	} {
 		expect.Same(t, c.name, c.want, c.from.draw())
+	}
+}
+
+// TestStateOfAHold: it goes on after "held for a pod, which" and after "it".
+func TestStateOfAHold(t *testing.T) {
+	pods := func(uids ...types.UID) []types.UID { return uids }
+	for want, h := range map[string]reservations.Hold{
+		"waits for 2 pods to leave, 1 pod chosen to go for it": {
+			Chosen: pods("a"), Waits: reservations.Waits{Awaited: pods("a", "b")},
+		},
+		"waits for 1 pod that is leaving anyway": {Waits: reservations.Waits{Awaited: pods("b")}},
+		"waits: pods are preempted in 10s":       {Patient: true, Note: "pods are preempted in 10s"},
+		"waits: no victim is chosen yet":         {Patient: true},
+		"has room there and is about to start":   {Chosen: pods("a")},
+	} {
+		expect.Same(t, "state", want, stateOf(&h))
 	}
 }
 

@@ -149,7 +149,7 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	return row
 }
 
-// stateOf returns what a hold waits for.
+// stateOf returns what a hold waits for, as what its pod does: "waits ...".
 func stateOf(h *reservations.Hold) string {
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:
@@ -157,11 +157,11 @@ func stateOf(h *reservations.Hold) string {
 	case !h.Clear():
 		return "waits for " + count(len(h.Awaited), "pod") + " that " + isOrAre(len(h.Awaited)) + " leaving anyway"
 	case h.Note != "":
-		return visible(h.Note)
+		return "waits: " + visible(h.Note)
 	case h.Patient:
-		return "no victim is chosen yet"
+		return "waits: no victim is chosen yet"
 	}
-	return "there is room; it is about to start"
+	return "has room there and is about to start"
 }
 
 func isOrAre(n int) string {

@@ -166,6 +166,29 @@ func TestPages(t *testing.T) {
 	})
 }
 
+// TestEachWaitingPodHasItsDecisions: also where several pods share one reason.
+func TestEachWaitingPodHasItsDecisions(t *testing.T) {
+	c := webtest.New(t, `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - {name: a, resources: {guaranteed: {vcore: 3}}, properties: {preemption.delay: 1s}}
+`)
+	c.Node("n1", "vcore=1 pods=9")
+	c.Pod("runs", "root.a", "runs", "vcore=1", "n1")
+	for _, name := range []string{"one", "two"} {
+		c.Pod(name, "root.a", name, "vcore=1", "")
+		c.Preempt(name)
+	}
+	page := newSite(c).page(t, "/waiting")
+	expect.Same(t, "reasons", 1, strings.Count(page, `class="why"`))
+	expect.Says(t, page, "./decisions?namespace=team&amp;pod=one", "./decisions?namespace=team&amp;pod=two")
+}
+
 func TestHeader(t *testing.T) {
 	s := newSite(webtest.Busy(t))
 	want := map[string]string{
