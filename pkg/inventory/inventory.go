@@ -27,14 +27,11 @@ type Source interface {
 type Inventory struct {
 	source Source
 
-	mu        locks.Mutex // guards the rest; taken before the lock of the source
-	pods      map[types.UID]*Pod
-	apps      parts[uint64, output.AppRecord, Application] // those without an application are in noApp
-	nodes     parts[string, output.NodeRecord, Node]
-	preempted map[types.UID]*Pod
-	// stalePreempted is true if the list of the view is out of date.
-	stalePreempted bool
-	view           *View
+	mu    locks.Mutex // guards the rest; taken before the lock of the source
+	pods  map[types.UID]*Pod
+	apps  parts[uint64, output.AppRecord, Application] // those without an application are in noApp
+	nodes parts[string, output.NodeRecord, Node]
+	view  *View
 }
 
 // noApp stands for the application of pods of queues that have none.
@@ -51,7 +48,7 @@ func New(source Source) *Inventory {
 			by: map[string]*part[output.NodeRecord, Node]{}, place: inNode, make: nodeOf,
 			compare: func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) },
 		},
-		preempted: map[types.UID]*Pod{}, view: &View{},
+		view: &View{},
 	}
 }
 
@@ -151,10 +148,6 @@ func (i *Inventory) putIn(p *Pod) {
 		n.pods.add(p)
 		i.nodes.touch(n)
 	}
-	if p.Preempted {
-		i.preempted[p.UID] = p
-		i.stalePreempted = true
-	}
 }
 
 // takeOut removes a pod from wherever it is; nil for one that is not there.
@@ -172,10 +165,6 @@ func (i *Inventory) takeOut(p *Pod) {
 		i.nodes.touch(n)
 		i.dropNode(p.Node)
 	}
-	if _, there := i.preempted[p.UID]; there {
-		delete(i.preempted, p.UID)
-		i.stalePreempted = true
-	}
 }
 
 // dropNode forgets a node that is not known and has no pods.
@@ -188,7 +177,7 @@ func (i *Inventory) dropNode(name string) {
 // same tells whether nothing changed since the last view.
 func (i *Inventory) same(rest *output.Rest) bool {
 	was := &i.view.Rest
-	return i.apps.same() && i.nodes.same() && !i.stalePreempted &&
+	return i.apps.same() && i.nodes.same() &&
 		rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
 		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
 }
@@ -204,20 +193,18 @@ func (i *Inventory) refresh(rest *output.Rest) {
 		v.Unplaced = slices.SortedFunc(slices.Values(unplaced.pods.list), oldestFirst)
 	}
 	v.Applications, v.Nodes = i.apps.refresh(v.Applications), i.nodes.refresh(v.Nodes)
-	if i.stalePreempted {
-		v.Preempted = slices.SortedFunc(maps.Values(i.preempted), oldestFirst)
-	}
-	v.Holders = i.holders(rest.Holds)
-	i.stalePreempted = false
+	v.InHolds = i.inHolds(rest.Holds)
 	i.view = &v
 }
 
-// holders are the askers that hold a node.
-func (i *Inventory) holders(holds *reservations.View) map[types.UID]*Pod {
+// inHolds returns the pods that holds are about.
+func (i *Inventory) inHolds(holds *reservations.View) map[types.UID]*Pod {
 	out := map[types.UID]*Pod{}
 	for _, h := range holds.All() {
-		if p := i.pods[h.Asker]; p != nil {
-			out[h.Asker] = p
+		for _, uid := range slices.Concat([]types.UID{h.Asker}, h.Chosen, h.Awaited) {
+			if p := i.pods[uid]; p != nil {
+				out[uid] = p
+			}
 		}
 	}
 	return out

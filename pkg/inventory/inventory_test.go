@@ -3,6 +3,7 @@ package inventory
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
@@ -258,6 +260,31 @@ func TestLookingAgainIsFree(t *testing.T) {
 	expect.Same(t, "nodes that were left as they were", 3, same)
 	expect.That(t, after.Node("n1") != nil && after.Node("n1") == after.Nodes[1] &&
 		after.Node("n7") == nil, "nodes are not found by name")
+}
+
+// told is a source that tells of everything at once.
+type told struct {
+	Source
+	output.Changes
+}
+
+func (s told) TakeChanges(int) output.Changes { return s.Changes }
+
+// TestPodsOfHoldsAreKnown: those of other nodes too, because a hold also waits for pods that leave
+// its full queue elsewhere.
+func TestPodsOfHoldsAreKnown(t *testing.T) {
+	var c output.Changes
+	for name, node := range map[types.UID]string{"asker": "", "victim": "n1", "leaves": "n1", "elsewhere": "n2", "stays": "n1"} {
+		c.Pods = append(c.Pods, &output.PodRecord{Pod: &objects.Pod{Identity: objects.Identity{UID: name}}, Node: node})
+	}
+	ledger := reservations.NewLedger()
+	expect.OK(t, ledger.Place(reservations.Hold{
+		Asker: "asker", Node: "n1", Since: epoch, Chosen: []types.UID{"gone", "victim"},
+		Waits: reservations.Waits{Awaited: []types.UID{"elsewhere", "leaves"}},
+	}))
+	c.Rest = &output.Rest{Holds: ledger.View()}
+	known := slices.Sorted(maps.Keys(New(told{Changes: c}).View().InHolds))
+	expect.Same(t, "pods", []types.UID{"asker", "elsewhere", "leaves", "victim"}, known)
 }
 
 func TestCheckFindsDisorder(t *testing.T) {

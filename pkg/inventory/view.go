@@ -79,11 +79,11 @@ type View struct {
 	Applications []*Application
 	// Nodes are sorted by name.
 	Nodes []*Node
-	// Unplaced are the pods without a queue, Preempted the victims that still exist; the
-	// oldest first, then by UID.
-	Unplaced, Preempted []*Pod
-	// Holders are the askers that hold a node.
-	Holders map[types.UID]*Pod
+	// Unplaced are the pods without a queue; the oldest first, then by UID.
+	Unplaced []*Pod
+	// InHolds are the pods that holds are about: the askers, their victims, and what else they
+	// wait for. Every victim is of a hold.
+	InHolds map[types.UID]*Pod
 }
 
 // Tenths are the names of the nodes, by type of resource and by the share that pods of
@@ -144,9 +144,9 @@ func (v *View) UnplacedApplications(wanted func(*Pod) bool) [][]*Pod {
 // Preempting is the usage of the victims that still exist, by queue.
 func (v *View) Preempting() map[queues.ID]resources.Vector {
 	out := map[queues.ID]resources.Vector{}
-	for _, p := range v.Preempted {
+	for _, p := range v.InHolds {
 		leaf, ok := v.Queues.Find(p.Queue)
-		if !ok {
+		if !ok || !p.Preempted {
 			continue
 		}
 		for q := range v.Queues.Ancestors(leaf.ID) {

@@ -21,9 +21,8 @@ func (s *Server) holds(w http.ResponseWriter, r *http.Request) {
 // holdsOf lists the holds that are wanted.
 func (s *Server) holdsOf(v *inventory.View, q record.Query) []documents.Hold {
 	out := []documents.Hold{}
-	leaving := documents.Leaving(v)
 	for _, h := range v.Holds.All() {
-		hold := documents.HoldOf(v, &h, leaving)
+		hold := documents.HoldOf(v, &h)
 		if q.Wants(hold.Asker, hold.Queue) {
 			hold.Taint = s.options.Taint(hold.Node)
 			out = append(out, hold)

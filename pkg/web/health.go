@@ -42,19 +42,24 @@ func (p *Pages) healthPage(r *request) (any, string) {
 			out.Wrong++
 		}
 	}
-	waiting, foreign := len(r.Unplaced), 0
+	waiting, foreign, victims := len(r.Unplaced), 0, 0
 	for _, a := range r.Applications {
 		waiting += len(a.Requests)
 	}
 	for _, n := range r.Nodes {
 		foreign += len(n.Foreign)
 	}
+	for _, p := range r.InHolds {
+		if p.Preempted {
+			victims++
+		}
+	}
 	number := func(name string, n int) { out.Facts = append(out.Facts, fact{name, thousands(int64(n))}) }
 	number("Queues", r.Queues.Len())
 	number("Applications", len(r.Applications))
 	number("Pods of queues with a node", r.Containers())
 	number("Pods that wait", waiting)
-	number("Pods leaving for others", len(r.Preempted))
+	number("Pods leaving for others", victims)
 	number("Nodes", len(r.Nodes))
 	number("Held nodes", heldNodes(r.View))
 	number("Pods of other schedulers with a node", foreign)

@@ -143,7 +143,7 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	case h.OnlyThisNode():
 		row.Kind = "it is kept to this node"
 	}
-	if asker := r.Holders[h.Asker]; asker != nil {
+	if asker := r.InHolds[h.Asker]; asker != nil {
 		row.Queue = linkedQueue(asker.Queue)
 	}
 	return row

@@ -70,33 +70,14 @@ type Leaver struct {
 	Deleting bool `json:"deleting"`
 }
 
-// Leaving returns the victims and the deleted pods of a view by UID: what holds may wait for. A hold
-// of a full queue waits for pods of that queue on other nodes, too.
-func Leaving(v *inventory.View) map[types.UID]*inventory.Pod {
-	out := map[types.UID]*inventory.Pod{}
-	for _, p := range v.Preempted {
-		out[p.UID] = p
-	}
-	for _, n := range v.Nodes {
-		for _, there := range [][]*inventory.Pod{n.Allocations, n.Foreign} {
-			for _, p := range there {
-				if p.Deleting {
-					out[p.UID] = p
-				}
-			}
-		}
-	}
-	return out
-}
-
-// HoldOf returns the document for a hold. The pods are those of Leaving.
-func HoldOf(v *inventory.View, h *reservations.Hold, leaving map[types.UID]*inventory.Pod) Hold {
+// HoldOf returns the document for a hold.
+func HoldOf(v *inventory.View, h *reservations.Hold) Hold {
 	out := Hold{
 		Asker: objects.Ref{Namespace: h.Namespace, Name: h.Name, UID: h.Asker},
 		State: holdState(h), Node: h.Node, Kind: record.KindOf(h.NodeBound),
 		Since: h.Since, Requests: h.Request.Map(), Note: h.Note, Decision: h.Decision,
 	}
-	asker := v.Holders[h.Asker]
+	asker := v.InHolds[h.Asker]
 	if asker != nil {
 		out.Queue = asker.Queue
 	}
@@ -107,7 +88,7 @@ func HoldOf(v *inventory.View, h *reservations.Hold, leaving map[types.UID]*inve
 		}
 	}
 	for _, uid := range h.Awaited {
-		out.WaitsFor = append(out.WaitsFor, leaverOf(h, uid, leaving[uid]))
+		out.WaitsFor = append(out.WaitsFor, leaverOf(h, uid, v.InHolds[uid]))
 	}
 	return out
 }

@@ -19,7 +19,7 @@ import (
 func TestUntilIsWhenAHoldTimesOut(t *testing.T) {
 	began, chosen := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), []types.UID{"v"}
 	after := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
-	v := &inventory.View{Rest: output.Rest{HoldTimeout: 10 * time.Minute}, Holders: map[types.UID]*inventory.Pod{
+	v := &inventory.View{Rest: output.Rest{HoldTimeout: 10 * time.Minute}, InHolds: map[types.UID]*inventory.Pod{
 		"placed": {PodRecord: &output.PodRecord{Node: "n1"}}, "waits": {PodRecord: &output.PodRecord{}},
 	}}
 	for name, c := range map[string]struct {
@@ -34,26 +34,19 @@ func TestUntilIsWhenAHoldTimesOut(t *testing.T) {
 			reservations.Hold{Since: began, ClearSince: after(14), Chosen: chosen, LatestFrom: after(10)}, after(20),
 		},
 	} {
-		expect.Same(t, name, c.want, HoldOf(v, &c.hold, nil).Until)
+		expect.Same(t, name, c.want, HoldOf(v, &c.hold).Until)
 	}
 }
 
-// TestAHoldNamesWhatItWaitsFor: victims and deleted pods on any node have their names, because a
-// hold also waits for pods that leave its full queue elsewhere.
 func TestAHoldNamesWhatItWaitsFor(t *testing.T) {
-	pod := func(name, node string, deleting bool) *inventory.Pod {
-		return &inventory.Pod{PodRecord: &output.PodRecord{
-			Pod:  &objects.Pod{Identity: objects.Identity{UID: types.UID(name), Namespace: "ns", Name: name}},
-			Node: node, Deleting: deleting,
+	v := &inventory.View{InHolds: map[types.UID]*inventory.Pod{}}
+	h := reservations.Hold{Node: "n1", Waits: reservations.Waits{Awaited: []types.UID{"elsewhere", "foreign", "victim"}}}
+	for _, uid := range h.Awaited {
+		v.InHolds[uid] = &inventory.Pod{PodRecord: &output.PodRecord{
+			Pod: &objects.Pod{Identity: objects.Identity{UID: uid, Namespace: "ns", Name: string(uid)}},
 		}}
 	}
-	elsewhere, foreign, victim := pod("elsewhere", "n2", true), pod("foreign", "n1", true), pod("victim", "n1", false)
-	v := &inventory.View{Preempted: []*inventory.Pod{victim}, Nodes: []*inventory.Node{
-		{Allocations: []*inventory.Pod{victim, pod("stays", "n1", false)}, Foreign: []*inventory.Pod{foreign}},
-		{Allocations: []*inventory.Pod{elsewhere}},
-	}}
-	h := reservations.Hold{Node: "n1", Waits: reservations.Waits{Awaited: []types.UID{"elsewhere", "foreign", "victim"}}}
-	for _, l := range HoldOf(v, &h, Leaving(v)).WaitsFor {
+	for _, l := range HoldOf(v, &h).WaitsFor {
 		expect.Same(t, "name of "+string(l.UID), string(l.UID), l.Name)
 	}
 }

@@ -45,7 +45,7 @@ func (p *JSONWriter) attributes(node string, labels map[string]string) {
 func (p *JSONWriter) reservations(v *inventory.View, node string) {
 	var held []string
 	for _, h := range v.Holds.On(node) {
-		if asker := v.Holders[h.Asker]; asker != nil {
+		if asker := v.InHolds[h.Asker]; asker != nil {
 			held = append(held, asker.AppID+"|"+string(h.Asker))
 		}
 	}
