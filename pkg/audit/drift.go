@@ -8,15 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/internal/loop"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // Kind is the kind of thing that differs.

@@ -3,15 +3,13 @@ package audit
 import (
 	"fmt"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/store/output"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
 // look is a comparison and what it has found.
@@ -36,10 +34,7 @@ func (l *look) differs(kind Kind, id, what, version, text string) {
 // pods compares all pods. A pod that agreed and did not change on either side is not compared
 // again. That saves most of the work, because most pods do not change between two looks.
 func (l *look) pods() {
-	known := map[types.UID]*inventory.Pod{}
-	for _, p := range l.drift.Inventory.Pods() {
-		known[p.UID] = p
-	}
+	known := l.drift.Inventory.Pods()
 	for _, pod := range l.drift.Truth.Pods() {
 		p := known[pod.UID]
 		delete(known, pod.UID)

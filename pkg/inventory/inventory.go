@@ -59,13 +59,13 @@ func (i *Inventory) View() *View {
 	return i.lockedView()
 }
 
-// Pods returns all known pods as they are now, in no order. It includes pods without a queue
-// and pods on nodes that are not known.
-func (i *Inventory) Pods() []*Pod {
+// Pods returns all known pods as they are now, by UID, in a map of the caller. It includes pods
+// without a queue and pods on nodes that are not known.
+func (i *Inventory) Pods() map[types.UID]*Pod {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.lockedView()
-	return slices.Collect(maps.Values(i.pods))
+	return maps.Clone(i.pods)
 }
 
 func (i *Inventory) lockedView() *View {
