@@ -23,6 +23,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
@@ -182,7 +183,10 @@ partitions:
 	c.Pod("runs", "root.a", "runs", "vcore=1", "n1")
 	for _, name := range []string{"one", "two"} {
 		c.Pod(name, "root.a", name, "vcore=1", "")
-		c.Preempt(name)
+		c.Store.NoNode(types.UID("uid-"+name), "", reasons.Brief(reasons.NoNodeFits), c.Now)
+		c.Step(2 * time.Second)
+		refused := c.Plan(types.UID("uid-" + name))
+		c.Store.NoNode(types.UID("uid-"+name), "", refused, c.Now)
 	}
 	page := newSite(c).page(t, "/waiting")
 	expect.Same(t, "reasons", 1, strings.Count(page, `class="why"`))
