@@ -200,7 +200,7 @@ func textOf(v *View) string {
 	for _, n := range v.Nodes {
 		out += fmt.Sprint(n.Name, n.Allocated, n.Occupied, n.Available(), len(n.Allocations), len(n.Foreign), "\n")
 	}
-	return out + fmt.Sprint(len(v.Unplaced), v.Containers())
+	return out + fmt.Sprint(len(v.Unplaced))
 }
 
 type faulty struct {
@@ -391,7 +391,7 @@ func consistent(v *View) error {
 		pending += int64(len(a.Requests))
 	}
 	root := v.Queues.Root()
-	if onNodes != inApps || v.Containers() != inApps || used != int64(root.Allocated.Get("vcore")) || pending != int64(root.Pending.Get("pods")) {
+	if onNodes != inApps || int(root.Allocated.Get(resources.Pods)) != inApps || used != int64(root.Allocated.Get("vcore")) || pending != int64(root.Pending.Get("pods")) {
 		return fmt.Errorf("%d pods on nodes, %d in applications; they use %d of root's %v, and %d of its %v wait",
 			onNodes, inApps, used, root.Allocated, pending, root.Pending)
 	}

@@ -165,15 +165,6 @@ func (v *View) Node(name string) *Node {
 	return v.Nodes[at]
 }
 
-// Containers is the number of pods of queues that have a node.
-func (v *View) Containers() int {
-	total := 0
-	for _, a := range v.Applications {
-		total += len(a.Allocations)
-	}
-	return total
-}
-
 func oldestFirst(a, b *Pod) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
 }

@@ -1,6 +1,10 @@
 package web
 
-import "time"
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
 
 // CheckResult is one check with its result, in the form of YuniKorn's interface.
 type CheckResult struct {
@@ -57,7 +61,7 @@ func (p *Pages) healthPage(r *request) (any, string) {
 	number := func(name string, n int) { out.Facts = append(out.Facts, fact{name, thousands(int64(n))}) }
 	number("Queues", r.Queues.Len())
 	number("Applications", len(r.Applications))
-	number("Pods of queues with a node", r.Containers())
+	number("Pods of queues with a node", int(r.Queues.Root().Allocated.Get(resources.Pods)))
 	number("Pods that wait", waiting)
 	number("Pods leaving for others", victims)
 	number("Nodes", len(r.Nodes))

@@ -51,7 +51,7 @@ func (p *JSONWriter) Partitions(v *inventory.View, started time.Time) {
 	p.boolField("quotaPreemptionEnabled", false)
 	p.Field("totalNodes", len(v.Nodes))
 	p.Field("applications", apps)
-	p.Field("totalContainers", v.Containers())
+	p.Field("totalContainers", used.Get(resources.Pods))
 	p.TextField("state", "Active")
 	p.TimeField("lastStateTransitionTime", started)
 	p.Close('}')
