@@ -134,7 +134,7 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 func handler(t *testing.T, o rest.Options) http.Handler {
 	empty := webtest.Unstarted(t)
 	o.Record = cmp.Or(o.Record, empty.Record)
-	o.Explainer = cmp.Or[rest.Explainer](o.Explainer, empty.Store)
+	o.Explainer = cmp.Or(o.Explainer, &empty.Store.Readers)
 	o.Clock = cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{})
 	o.Events = empty.Events
 	o.Previewer = func() rest.Previewer { return previews{} }
@@ -316,7 +316,7 @@ func (p preempting) require(uid types.UID) {
 func (s *session) live(t *testing.T, d *datadriven.TestData) {
 	s.cluster = webtest.New(t, d.Input)
 	s.serve(t, handler(t, rest.Options{
-		Inventory: s.cluster.Inventory, Explainer: s.cluster.Store, Clock: s.cluster.Clock,
+		Inventory: s.cluster.Inventory, Explainer: &s.cluster.Store.Readers, Clock: s.cluster.Clock,
 	}))
 }
 

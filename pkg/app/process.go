@@ -153,7 +153,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	books := inventory.New(s)
 	drift, checks := p.audit(s, watcher, books, logger)
 	if err := serveREST(ctx, args, h, s, p.restOptions(h, rest.Options{
-		Inventory: books, Record: decided, Explainer: s,
+		Inventory: books, Record: decided, Explainer: &s.Readers,
 		Configuration: follower.configuration, Checks: append(checks, follower.check()),
 	}), logger); err != nil {
 		return err

@@ -4,18 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
-
-// Explainer says what is known of a pod; a store.
-type Explainer interface {
-	Explanation(uid types.UID, now time.Time) (*store.Explanation, bool)
-}
 
 // explain answers GET /api/v1/pods/{namespace}/{name}/explain.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {

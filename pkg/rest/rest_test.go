@@ -43,7 +43,7 @@ func newServer(o Options) *Server {
 	o.Inventory = cmp.Or(o.Inventory, inventory.New(empty))
 	o.Record = cmp.Or(o.Record, record.New(empty.Follow(output.Decisions)))
 	o.Events = cmp.Or(o.Events, eventlog.New(empty.Follow(output.Facts), eventlog.Size))
-	o.Explainer = cmp.Or[Explainer](o.Explainer, empty)
+	o.Explainer = cmp.Or(o.Explainer, &empty.Readers)
 	o.Clock = cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{})
 	if o.Previewer == nil {
 		o.Previewer = func() Previewer { return nil }
@@ -62,7 +62,7 @@ func newCluster(t testing.TB, document string) *cluster {
 
 func show(c *webtest.Cluster) *cluster {
 	server := newServer(Options{
-		Inventory: c.Inventory, Events: c.Events, Record: c.Record, Explainer: c.Store, Clock: c.Clock,
+		Inventory: c.Inventory, Events: c.Events, Record: c.Record, Explainer: &c.Store.Readers, Clock: c.Clock,
 		Build: map[string]string{"buildVersion": "test"},
 	})
 	server.CheckHealth()

@@ -23,6 +23,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 	// Checks are run from time to time while it serves; readers are told the last result.
 	Checks []HealthCheck
 	// Explainer says what is known of one pod.
-	Explainer Explainer
+	Explainer *store.Readers
 	// Previewer returns what makes previews; it returns nil for no previews.
 	Previewer func() Previewer
 	// Leading tells whether this replica is the one that acts.
