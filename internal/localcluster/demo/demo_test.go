@@ -113,6 +113,24 @@ func TestApplyWaitsForTheServiceAccount(t *testing.T) {
 	})
 }
 
+// TestApplyWaitsForWhatIsBeingDeleted: a namespace that the run before has removed takes a while to go.
+func TestApplyWaitsForWhatIsBeingDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := metav1.Now()
+		leaving := sampleNamespace("ns")
+		leaving.DeletionTimestamp, leaving.Finalizers = &now, []string{"kubernetes"}
+		a, client := applier(leaving)
+		again := workload(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n")
+		expect.Refused(a.Apply(t.Context(), []*unstructured.Unstructured{again}))(t, "Namespace ns: it was deleted at ")
+		time.AfterFunc(3*time.Second, func() {
+			expect.Holds(t, client.Tracker().Delete(namespaces, "", "ns"))
+		})
+		expect.Get(a.Apply(t.Context(), []*unstructured.Unstructured{again}))(t)
+		made := expect.Get(client.Resource(namespaces).Get(t.Context(), "ns", metav1.GetOptions{}))(t)
+		expect.That(t, made.GetDeletionTimestamp() == nil, "the namespace that is left is the one that is being deleted")
+	})
+}
+
 func TestApplyNamesTheObject(t *testing.T) {
 	a, _ := applier()
 	o := workload(t, "apiVersion: example.com/v1\nkind: Strange\nmetadata: {name: x, namespace: ns}\n")

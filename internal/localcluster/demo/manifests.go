@@ -94,8 +94,9 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 }
 
 // Apply creates the objects in this order. An object that exists is left as it is;
-// existing objects of another origin are returned as "Kind namespace/name". Apply waits a
-// little for the service account that pods in a new namespace need.
+// existing objects of another origin are returned as "Kind namespace/name". Apply waits
+// half a minute for what an earlier run has deleted to be gone, and for the service account
+// that pods in a new namespace need.
 func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructured) (foreign []string, err error) {
 	for _, o := range objects {
 		ours, err := a.create(ctx, o.DeepCopy())
@@ -123,19 +124,22 @@ func (a *Applier) create(ctx context.Context, o *unstructured.Unstructured) (our
 	}
 	labels[OwnerLabel] = OwnerValue
 	o.SetLabels(labels)
-	polled := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		_, err = client.Create(ctx, o, metav1.CreateOptions{})
+	var there *unstructured.Unstructured
+	polled := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		there, err = client.Create(ctx, o, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			there, err = client.Get(ctx, o.GetName(), metav1.GetOptions{})
+			return !apierrors.IsNotFound(err) && (err != nil || there.GetDeletionTimestamp() == nil), nil
+		}
 		return !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "serviceaccount"), nil
 	})
-	if polled != nil && ctx.Err() != nil {
+	switch {
+	case polled != nil && ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	}
-	if !apierrors.IsAlreadyExists(err) {
-		return err == nil, err
-	}
-	there, err := client.Get(ctx, o.GetName(), metav1.GetOptions{})
-	if err != nil {
+	case err != nil:
 		return false, err
+	case there.GetDeletionTimestamp() != nil:
+		return false, fmt.Errorf("it was deleted at %v and is not gone", there.GetDeletionTimestamp())
 	}
 	return there.GetLabels()[OwnerLabel] == OwnerValue, nil
 }
