@@ -34,22 +34,18 @@ type launcher struct {
 	restAddress string // host:port, once takeREST has decided
 }
 
-// run does everything. An end of the context is no error; everything that was started has ended on return.
+// run does everything. An end of the context is no error, but what could not be removed then is one.
+// Everything that was started has ended on return.
 func (l *launcher) run(ctx context.Context) error {
 	err := l.session(ctx)
-	if ctx.Err() == nil || isDied(err) || err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
 		return err
 	}
 	l.screen.say("everything is stopped")
 	return nil
 }
 
-func isDied(err error) bool {
-	_, died := errors.AsType[*localcluster.DiedError](err)
-	return died
-}
-
-func (l *launcher) session(ctx context.Context) (err error) {
+func (l *launcher) session(ctx context.Context) error {
 	if err := l.takeREST(); err != nil {
 		return err
 	}
@@ -61,10 +57,30 @@ func (l *launcher) session(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, cluster.Stop())
 	}
-	defer func() {
-		l.screen.say("stopping")
-		err = errors.Join(err, removeRecord(l.dir), l.remove(applier), cluster.Stop())
-	}()
+	err = l.untilEnd(ctx, cluster, applier)
+	l.screen.say("stopping")
+	return errors.Join(err, removeRecord(l.dir), l.remove(applier), cluster.Stop())
+}
+
+// untilEnd demonstrates until the context ends, which is no error, or a process does, which is a DiedError.
+func (l *launcher) untilEnd(ctx context.Context, cluster *localcluster.Cluster, applier *demo.Applier) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { cancel(cluster.Wait(ctx)) }()
+	err := l.demonstrate(ctx, cluster, applier)
+	if err == nil {
+		<-ctx.Done()
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (l *launcher) demonstrate(ctx context.Context, cluster *localcluster.Cluster, applier *demo.Applier) error {
 	if err := l.apply(ctx, applier); err != nil {
 		return err
 	}
@@ -74,18 +90,7 @@ func (l *launcher) session(ctx context.Context) (err error) {
 	if err := writeRecord(l.dir, cluster.KubeconfigPath(localcluster.UserAdmin)); err != nil {
 		return err
 	}
-	// What follows ends early when a process dies.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() { cancel(cluster.Wait(ctx)) }()
-	if err := l.show(ctx, cluster); err != nil && ctx.Err() == nil {
-		return err
-	}
-	<-ctx.Done()
-	if cause := context.Cause(ctx); isDied(cause) {
-		return cause
-	}
-	return nil
+	return l.show(ctx, cluster)
 }
 
 // takeREST decides on the REST address, and says so when it is not the usual one.
