@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -57,11 +58,11 @@ func runCommand(ctx context.Context, dir string, words []string, out io.Writer) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandPatience)
 	defer cancel()
-	do := commands[words[0]].do // checked by checkCommand
-	if err := do(ctx, client, out, words[1:]); err != nil {
+	err = commands[words[0]].do(ctx, client, out, words[1:]) // checked by checkCommand
+	if utilnet.IsConnectionRefused(err) {
 		return fmt.Errorf("%w\n(the cluster of %s; does it still run?)", err, dir)
 	}
-	return nil
+	return err
 }
 
 func podsCommand(ctx context.Context, client kubernetes.Interface, out io.Writer, _ []string) error {

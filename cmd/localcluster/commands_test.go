@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,8 +58,12 @@ func TestBadScaleArguments(t *testing.T) {
 func TestRecord(t *testing.T) {
 	dir := t.TempDir()
 	runs(t, []string{"--dir", dir, "pods"}, 1, "no cluster runs in "+dir, "make run")
-	expect.OK(t, writeRecord(dir, "/k"))
-	expect.Same(t, "the record", "/k", expect.Get(readRecord(dir))(t))
+	kubeconfig := filepath.Join(dir, "k")
+	expect.OK(t, errors.Join(writeRecord(dir, kubeconfig), os.WriteFile(kubeconfig, []byte(kubeconfigOf("http://127.0.0.1:1")), 0o600)))
+	const dead = "does it still run?"
+	expect.Fails(t, runCommand(t.Context(), dir, []string{"pods"}, io.Discard), dead)
+	wrong := runCommand(t.Context(), dir, []string{"scale", "web", "9"}, io.Discard)
+	expect.That(t, wrong != nil && !strings.Contains(wrong.Error(), dead), "of a wrong argument: %v", wrong)
 	for range 2 {
 		expect.Holds(t, removeRecord(dir))
 	}
