@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,14 +24,13 @@ type Cluster struct {
 	options Options
 	ports   ports
 	pki     *pki
-	dir     *stateDir
+	lock    *os.File // of the directory
 	admin   *rest.Config
 	client  kubernetes.Interface
 	died    chan *Process
 
 	mu        sync.Mutex
-	processes map[string]*Process
-	order     []string // names in the order they were first started
+	processes []*Process // all, in the order they were started
 	nextNode  map[string]int
 	stopped   bool
 }
@@ -42,11 +43,11 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := openStateDir(o.Dir)
+	lock, err := takeDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: o, dir: dir, died: make(chan *Process, 64), processes: map[string]*Process{}, nextNode: map[string]int{}}
+	c := &Cluster{options: o, lock: lock, died: make(chan *Process, 64), nextNode: map[string]int{}}
 	if err := c.up(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
@@ -142,18 +143,14 @@ func (c *Cluster) launch(g program) (*Process, error) {
 	if c.stopped {
 		return nil, fmt.Errorf("start %s: the cluster is stopped", g.name)
 	}
-	before := c.processes[g.name]
-	if before != nil && before.Running() {
+	if before := c.latest(g.name); before != nil && before.Running() {
 		return nil, fmt.Errorf("start %s: it runs already (pid %d)", g.name, before.PID())
 	}
 	p, err := launch(g, c.options.Dir, c.ended)
 	if err != nil {
 		return nil, err
 	}
-	if before == nil {
-		c.order = append(c.order, g.name)
-	}
-	c.processes[g.name] = p
+	c.processes = append(c.processes, p)
 	return p, nil
 }
 
@@ -186,7 +183,16 @@ func (c *Cluster) ended(p *Process) {
 func (c *Cluster) Process(name string) *Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.processes[name]
+	return c.latest(name)
+}
+
+func (c *Cluster) latest(name string) *Process {
+	for _, p := range slices.Backward(c.processes) {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
 }
 
 // Wait waits until a process of the cluster ends that was not stopped or killed through
@@ -209,15 +215,11 @@ func (c *Cluster) Stop() error {
 		c.mu.Unlock()
 		return nil
 	}
-	c.stopped = true
-	var running []*Process
-	for i := len(c.order) - 1; i >= 0; i-- {
-		running = append(running, c.processes[c.order[i]])
-	}
+	c.stopped = true // no process is started any more
 	c.mu.Unlock()
 	var errs []error
-	for _, p := range running {
+	for _, p := range slices.Backward(c.processes) {
 		errs = append(errs, p.Stop())
 	}
-	return errors.Join(append(errs, c.dir.close())...)
+	return errors.Join(append(errs, c.lock.Close())...)
 }

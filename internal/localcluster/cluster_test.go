@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,11 +23,10 @@ import (
 // testCluster is a cluster on a fake API server that runs nothing.
 func testCluster(t *testing.T, objects ...runtime.Object) *Cluster {
 	t.Helper()
-	dir := expect.Get(openStateDir(t.TempDir()))(t)
-	o := expect.Get(Options{Dir: dir.path, Binary: os.Args[0]}.withDefaults())(t)
+	o := expect.Get(Options{Dir: t.TempDir(), Binary: os.Args[0]}.withDefaults())(t)
 	c := &Cluster{
-		options: o, dir: dir, ports: ports{1, 2, 3, 4, 5}, pki: &pki{dir: "/pki"}, client: fake.NewClientset(objects...),
-		died: make(chan *Process, 1), processes: map[string]*Process{}, nextNode: map[string]int{},
+		options: o, lock: expect.Get(takeDir(o.Dir))(t), ports: ports{1, 2, 3, 4, 5}, pki: &pki{dir: "/pki"},
+		client: fake.NewClientset(objects...), died: make(chan *Process, 1), nextNode: map[string]int{},
 	}
 	t.Cleanup(func() { expect.Holds(t, c.Stop()) })
 	return c
@@ -56,8 +56,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	expect.That(t, order[0] != "first" && len(slices.Compact(slices.Sorted(slices.Values(order)))) == 3,
 		"ended in the order %v", order)
 	expect.Refused(c.launch(program{name: "late", binary: os.Args[0]}))(t, "the cluster is stopped")
-	again := expect.Get(openStateDir(c.options.Dir))(t)
-	expect.Holds(t, again.close())
+	expect.Holds(t, expect.Get(takeDir(c.options.Dir))(t).Close())
 }
 
 func TestWaitReportsProcessesThatEndedByThemselves(t *testing.T) {
@@ -133,26 +132,14 @@ func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
 	expect.Fails(t, err, "node-0001")
 }
 
-func TestAddNodesReportsTheCause(t *testing.T) {
+func TestAddNodesReportsTheCauseAndStops(t *testing.T) {
 	c := testCluster(t)
+	var calls atomic.Int32
 	c.client.(*fake.Clientset).PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		calls.Add(1)
 		return true, nil, errors.New("disk full")
 	})
 	expect.Refused(c.AddNodes(context.Background(), NodeSpec{}, 40))(t, "disk full")
+	expect.That(t, calls.Load() <= 17, "%d nodes were tried after an error", calls.Load())
 	expect.Refused(c.AddNodes(context.Background(), NodeSpec{CPU: "many"}, 1))(t, "cpu")
-}
-
-func TestParallelDoesEachOnceAndStopsAtErrors(t *testing.T) {
-	seen := make(chan int, 200)
-	expect.OK(t, parallel(100, func(i int) error { seen <- i; return nil }))
-	close(seen)
-	all := map[int]bool{}
-	for i := range seen {
-		expect.That(t, !all[i] && i >= 0 && i <= 99, "did %d of 0 to 99, or did it twice", i)
-		all[i] = true
-	}
-	expect.Same(t, "calls", 100, len(all))
-	calls := make(chan int, 200)
-	expect.Fails(t, parallel(100, func(i int) error { calls <- i; return errors.New("no") }), "no")
-	expect.That(t, len(calls) <= 17, "%d calls after errors", len(calls))
 }

@@ -29,18 +29,25 @@ func (c *Cluster) AddNodes(ctx context.Context, spec NodeSpec, n int) ([]string,
 	c.nextNode[prefix] = first + n
 	c.mu.Unlock()
 	names := make([]string, n)
-	err := parallel(n, func(i int) error {
-		node, err := spec.Node(first + i)
-		if err != nil {
-			return err
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for i := range n {
+		if groupCtx.Err() != nil {
+			break
 		}
-		names[i] = node.Name
-		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("create node %s: %w", node.Name, err)
-		}
-		return nil
-	})
-	if err != nil {
+		group.Go(func() error {
+			node, err := spec.Node(first + i)
+			if err != nil {
+				return err
+			}
+			names[i] = node.Name
+			if _, err := c.client.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("create node %s: %w", node.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	return names, c.AwaitNodes(ctx, names...)
@@ -84,18 +91,4 @@ func nodeUsable(node *corev1.Node) bool {
 	return nodeutil.IsNodeReady(node) && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return strings.HasPrefix(t.Key, "node.kubernetes.io/")
 	})
-}
-
-// parallel calls do for 0 to n-1, sixteen at a time, and returns the first error. It
-// starts no call after an error.
-func parallel(n int, do func(int) error) error {
-	group, ctx := errgroup.WithContext(context.Background())
-	group.SetLimit(16)
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error { return do(i) })
-	}
-	return group.Wait()
 }

@@ -66,23 +66,23 @@ func TestFreePort(t *testing.T) {
 
 func TestStateDirIsTakenOverClean(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	d := expect.Get(openStateDir(dir))(t)
-	expect.Refused(openStateDir(dir))(t, ErrInUse.Error())
+	d := expect.Get(takeDir(dir))(t)
+	expect.Refused(takeDir(dir))(t, ErrInUse.Error())
 	expect.OK(t, os.CopyFS(dir, fstest.MapFS{"etcd/member/data": {}, "pki/ca.key": {}, "logs/etcd.log": {}, "notes.txt": {}}))
-	expect.OK(t, d.close())
-	again := expect.Get(openStateDir(dir))(t)
+	expect.OK(t, d.Close())
+	again := expect.Get(takeDir(dir))(t)
 	for file, want := range map[string]bool{"etcd": false, "pki": false, "logs/etcd.log": false, "logs/etcd.log.old": true, "notes.txt": true} {
 		_, err := os.Stat(filepath.Join(dir, file))
 		expect.Same(t, file+" exists", want, err == nil)
 	}
-	expect.Holds(t, again.close())
+	expect.Holds(t, again.Close())
 }
 
 func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "etcd")
 	expect.OK(t, os.WriteFile(precious, []byte("x"), 0o600))
-	expect.Refused(openStateDir(dir))(t, "choose another one")
+	expect.Refused(takeDir(dir))(t, "choose another one")
 	expect.Get(os.Stat(precious))(t)
 }
 

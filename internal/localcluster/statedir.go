@@ -14,20 +14,11 @@ const lockName = "local-cluster.lock"
 // ErrInUse is returned by Start when a running cluster uses the directory.
 var ErrInUse = errors.New("a running cluster uses this directory")
 
-// stateDir is a directory that one process has locked.
-type stateDir struct {
-	path string
-	lock *os.File
-}
-
-// openStateDir creates or takes over a directory and removes the data of an earlier
-// cluster. It refuses a directory with any other content, and one that is in use with
-// ErrInUse. Logs of the previous cluster are kept as NAME.log.old.
-func openStateDir(path string) (*stateDir, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
-	}
+// takeDir creates or takes over a directory and removes the data of an earlier cluster. It
+// refuses a directory with any other content, and one that is in use with ErrInUse. Logs of
+// the previous cluster are kept as NAME.log.old. The directory is ours until the file that it
+// returns is closed.
+func takeDir(path string) (*os.File, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
@@ -43,27 +34,26 @@ func openStateDir(path string) (*stateDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	d := &stateDir{path, lock}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = ErrInUse
 		}
 		return nil, errors.Join(fmt.Errorf("state directory %s: %w", path, err), lock.Close())
 	}
-	if err := d.clean(); err != nil {
-		return nil, errors.Join(err, d.close())
+	if err := clean(path); err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
-	return d, nil
+	return lock, nil
 }
 
 // clean removes the data that must not survive into the next cluster.
-func (d *stateDir) clean() error {
+func clean(dir string) error {
 	for _, name := range []string{"etcd", "pki"} {
-		if err := os.RemoveAll(filepath.Join(d.path, name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("state directory: remove the cluster before: %w", err)
 		}
 	}
-	logs, err := filepath.Glob(filepath.Join(d.path, "logs", "*.log"))
+	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*.log"))
 	if err != nil {
 		return fmt.Errorf("state directory: %w", err)
 	}
@@ -71,14 +61,6 @@ func (d *stateDir) clean() error {
 		if err := os.Rename(log, log+".old"); err != nil {
 			return fmt.Errorf("state directory: keep the log before: %w", err)
 		}
-	}
-	return nil
-}
-
-// close unlocks the directory. Its files stay.
-func (d *stateDir) close() error {
-	if err := d.lock.Close(); err != nil {
-		return fmt.Errorf("state directory: %w", err)
 	}
 	return nil
 }
