@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,14 +17,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
-// nodesFlags are the flags of "localplane nodes".
-type nodesFlags struct {
-	kubeconfig string
-	listen     string
-}
-
 func newNodesCommand() *cobra.Command {
-	var f nodesFlags
+	var kubeconfig, listen string
 	c := &cobra.Command{
 		Use:   "nodes",
 		Short: "simulate every node labelled " + nodeagent.LabelNode + "=" + nodeagent.LabelNodeValue,
@@ -33,21 +26,18 @@ func newNodesCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return f.run(ctx)
+			return runNodes(ctx, kubeconfig, listen)
 		},
 		SilenceUsage: true,
 	}
-	c.SetContext(context.Background())
-	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of an administrator (required)")
-	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:0", "address of /readyz and /stats")
+	c.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of an administrator (required)")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address of /readyz and /stats")
+	_ = c.MarkFlagRequired("kubeconfig") // there is such a flag
 	return c
 }
 
-func (f nodesFlags) run(ctx context.Context) error {
-	if f.kubeconfig == "" {
-		return errors.New("--kubeconfig is required")
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+func runNodes(ctx context.Context, kubeconfig, listen string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
@@ -59,7 +49,7 @@ func (f nodesFlags) run(ctx context.Context) error {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	agent := nodeagent.New(client, version.Get().GitVersion)
-	listener, err := net.Listen("tcp", f.listen)
+	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}

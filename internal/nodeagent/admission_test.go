@@ -116,14 +116,14 @@ func TestNodeIsNeverOvercommitted(t *testing.T) {
 func TestResizedPodCounts(t *testing.T) {
 	l, now := newLedger(), time.Now()
 	l.setNode(testNode(t, "n", "cpu", "4"))
-	l.observe(testPod("a", "n", "cpu", "1"), "ns/a", now)
+	l.observe(testPod("a", "n", "cpu", "1"), now)
 	l.admitWaiting("n", true)
 	for _, c := range []struct {
 		cpu, pod string
 		refused  bool
 	}{{"3", "b", true}, {"2", "c", false}} {
-		l.observe(testPod("a", "n", "cpu", c.cpu), "ns/a", now)
-		l.observe(testPod(c.pod, "n", "cpu", "2"), "ns/"+c.pod, now)
+		l.observe(testPod("a", "n", "cpu", c.cpu), now)
+		l.observe(testPod(c.pod, "n", "cpu", "2"), now)
 		_, refusals := l.admitWaiting("n", true)
 		expect.Same(t, "refused beside a pod resized to CPUs "+c.cpu, c.refused, len(refusals) > 0)
 	}

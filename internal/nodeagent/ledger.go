@@ -35,8 +35,6 @@ type nodeBook struct {
 // entry is one bound pod.
 type entry struct {
 	pod       *corev1.Pod
-	key       string // namespace/name
-	node      string
 	where     standing
 	refusal   rejection
 	deletedAt time.Time
@@ -55,19 +53,16 @@ func (l *ledger) book(node string) *nodeBook {
 	return b
 }
 
-// observe records the current state of a pod. Pods without a node are ignored. The time of a
-// deletion is now: that of the API server is in whole seconds.
-func (l *ledger) observe(pod *corev1.Pod, key string, now time.Time) {
-	if pod.Spec.NodeName == "" {
-		return
-	}
+// observe records the current state of a pod. The time of a deletion is now: that of the API
+// server is in whole seconds.
+func (l *ledger) observe(pod *corev1.Pod, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.pods[pod.UID]
 	if e == nil {
-		e = &entry{key: key, node: pod.Spec.NodeName}
+		e = &entry{pod: pod}
 		l.pods[pod.UID] = e
-		l.book(e.node).pods[pod.UID] = e
+		l.book(pod.Spec.NodeName).pods[pod.UID] = e
 	}
 	where := e.where
 	l.move(e, waiting)
@@ -83,7 +78,7 @@ func (l *ledger) observe(pod *corev1.Pod, key string, now time.Time) {
 
 // move changes the standing of a pod and updates the sums.
 func (l *ledger) move(e *entry, to standing) {
-	b := l.book(e.node)
+	b := l.book(e.pod.Spec.NodeName)
 	if e.where == admitted && to != admitted {
 		_ = b.info.RemovePod(klog.Background(), e.pod) // it is there
 	}
@@ -103,9 +98,9 @@ func (l *ledger) forget(uid types.UID) {
 	}
 	l.move(e, ended)
 	delete(l.pods, uid)
-	b := l.book(e.node)
+	b := l.book(e.pod.Spec.NodeName)
 	delete(b.pods, uid)
-	l.dropIfEmpty(e.node, b)
+	l.dropIfEmpty(e.pod.Spec.NodeName, b)
 }
 
 func (l *ledger) dropIfEmpty(name string, b *nodeBook) {
@@ -127,7 +122,7 @@ func (l *ledger) setNode(node *corev1.Node) []string {
 	}
 	var keys []string
 	for _, e := range b.pods {
-		keys = append(keys, e.key)
+		keys = append(keys, podKey(e.pod))
 	}
 	return keys
 }
@@ -190,7 +185,7 @@ func (l *ledger) admitWaiting(node string, final bool) (done bool, refusals []*e
 func (l *ledger) verdict(uid types.UID) (entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.pods[uid]; e != nil && l.nodes[e.node].info.Node() != nil {
+	if e := l.pods[uid]; e != nil && l.nodes[e.pod.Spec.NodeName].info.Node() != nil {
 		return *e, true
 	}
 	return entry{}, false

@@ -15,7 +15,7 @@ import (
 
 func (a *Agent) podSeen(o any) {
 	pod := o.(*corev1.Pod)
-	a.ledger.observe(pod, podKey(pod), time.Now())
+	a.ledger.observe(pod, time.Now())
 	a.podQueue.Add(podKey(pod))
 }
 
@@ -42,9 +42,6 @@ func (a *Agent) reconcilePod(ctx context.Context, key string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("look up pod %s: %w", key, err)
-	}
-	if pod.Spec.NodeName == "" {
-		return nil
 	}
 	if err := a.admitWaiting(ctx, pod.Spec.NodeName); err != nil {
 		return err
@@ -83,8 +80,8 @@ func (a *Agent) admitWaiting(ctx context.Context, node string) error {
 	}
 	_, refusals := a.ledger.admitWaiting(node, true)
 	for _, e := range refusals {
-		klog.FromContext(ctx).Info("pod refused", "pod", e.key, "node", node, "reason", e.refusal.reason, "message", e.refusal.message)
-		a.podQueue.Add(e.key)
+		klog.FromContext(ctx).Info("pod refused", "pod", podKey(e.pod), "node", node, "reason", e.refusal.reason, "message", e.refusal.message)
+		a.podQueue.Add(podKey(e.pod))
 	}
 	return nil
 }
