@@ -69,58 +69,34 @@ func runRender(args []string, out io.Writer) error {
 	return err
 }
 
-// imageOptions are the flags of "release image".
-type imageOptions struct {
-	root, out, version, revision, reference, ldflags string
-	arch                                             []string
-	created                                          int64
-}
-
 func runImage(ctx context.Context, args []string, out io.Writer) error {
-	var o imageOptions
+	source, meta := image.Source{Package: "./cmd/scheduler"}, image.Meta{Name: "scheduler"}
 	flags := pflag.NewFlagSet("image", pflag.ContinueOnError)
-	flags.StringVar(&o.root, "root", ".", "the directory of the source")
-	flags.StringVar(&o.out, "out", "", "the directory for what is made; required")
-	flags.StringSliceVar(&o.arch, "arch", []string{"amd64"}, "architectures, as GOARCH names them")
-	flags.StringVar(&o.version, "version", "unknown", "version of the source")
-	flags.StringVar(&o.revision, "revision", "unknown", "commit of the source")
-	flags.StringVar(&o.reference, "reference", "ghcr.io/paddock-scheduler/scheduler:dev", "name and tag of the image")
-	flags.StringVar(&o.ldflags, "ldflags", "", "flags for the linker")
-	flags.Int64Var(&o.created, "created", 0, "time of the source, in seconds since 1970")
+	flags.StringVar(&source.Dir, "root", ".", "the directory of the source")
+	flags.StringVar(&source.LDFlags, "ldflags", "", "flags for the linker")
+	flags.StringVar(&meta.Version, "version", "unknown", "version of the source")
+	flags.StringVar(&meta.Revision, "revision", "unknown", "commit of the source")
+	created := flags.Int64("created", 0, "time of the source, in seconds since 1970")
+	dir := flags.String("out", "", "the directory for what is made; required")
+	architectures := flags.StringSlice("arch", []string{"amd64"}, "architectures, as GOARCH names them")
+	reference := flags.String("reference", "ghcr.io/paddock-scheduler/scheduler:dev", "name and tag of the image")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if o.out == "" {
+	if *dir == "" {
 		return errors.New("image: --out is missing: give a directory")
 	}
-	return makeImage(ctx, o, out)
-}
-
-func makeImage(ctx context.Context, o imageOptions, out io.Writer) error {
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
-	meta := image.Meta{
-		Name: "scheduler", Version: o.version, Revision: o.revision, Reference: o.reference, Created: time.Unix(o.created, 0),
-	}
+	meta.Created = time.Unix(*created, 0)
 	var binaries []image.Binary
-	for _, arch := range o.arch {
-		path := filepath.Join(o.out, "scheduler-linux-"+arch)
+	for _, arch := range *architectures {
 		fmt.Fprintln(out, "compiling for", arch)
-		err := image.Build(ctx, image.Source{Dir: o.root, Package: "./cmd/scheduler", LDFlags: o.ldflags, Arch: arch}, path)
+		source.Arch = arch
+		b, err := makeBinary(ctx, source, meta, filepath.Join(*dir, "scheduler-linux-"+arch))
 		if err != nil {
 			return err
-		}
-		b, err := image.ReadBinary(path)
-		if err != nil {
-			return err
-		}
-		text, err := image.SBOM(meta, b)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(path+".spdx.json", text, 0o644); err != nil {
-			return fmt.Errorf("image: %w", err)
 		}
 		binaries = append(binaries, b)
 	}
@@ -128,16 +104,35 @@ func makeImage(ctx context.Context, o imageOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	archive := filepath.Join(o.out, "scheduler-oci.tar")
-	if err := image.WriteArchive(archive, index, o.reference); err != nil {
+	archive := filepath.Join(*dir, "scheduler-oci.tar")
+	if err := image.WriteArchive(archive, index, *reference); err != nil {
 		return err
 	}
 	digest, err := index.Digest()
 	if err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
-	fmt.Fprintf(out, "%s has %s for %s, digest %s\n", archive, o.reference, strings.Join(o.arch, ", "), digest)
+	fmt.Fprintf(out, "%s has %s for %s, digest %s\n", archive, *reference, strings.Join(*architectures, ", "), digest)
 	return nil
+}
+
+// makeBinary compiles the source to path, and writes the bill of materials beside it.
+func makeBinary(ctx context.Context, source image.Source, meta image.Meta, path string) (image.Binary, error) {
+	if err := image.Build(ctx, source, path); err != nil {
+		return image.Binary{}, err
+	}
+	b, err := image.ReadBinary(path)
+	if err != nil {
+		return b, err
+	}
+	text, err := image.SBOM(meta, b)
+	if err != nil {
+		return b, err
+	}
+	if err := os.WriteFile(path+".spdx.json", text, 0o644); err != nil {
+		return b, fmt.Errorf("image: %w", err)
+	}
+	return b, nil
 }
 
 func runPush(ctx context.Context, args []string, out io.Writer) error {

@@ -25,9 +25,6 @@ type Meta struct {
 	Name string
 	// Version and Revision are those of the source; they go into annotations.
 	Version, Revision string
-	// Reference is the name the image has when it is loaded, as in
-	// "ghcr.io/paddock-scheduler/scheduler:0.1.0".
-	Reference string
 	// Created is the time of the source, never that of the build.
 	Created time.Time
 }

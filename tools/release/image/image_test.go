@@ -20,9 +20,10 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
+const imageName = "example.com/scheduler:1.2.3"
+
 var meta = Meta{
-	Name: "scheduler", Version: "1.2.3", Revision: "abcdef", Reference: "example.com/scheduler:1.2.3",
-	Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	Name: "scheduler", Version: "1.2.3", Revision: "abcdef", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 }
 
 // source writes a small program into a new directory.
@@ -52,7 +53,7 @@ func compiled(t *testing.T, s Source, flags ...string) Binary {
 func products(t *testing.T, b Binary) (archive, sbom []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.tar")
-	expect.OK(t, WriteArchive(path, expect.Get(Index(meta, b))(t), meta.Reference))
+	expect.OK(t, WriteArchive(path, expect.Get(Index(meta, b))(t), imageName))
 	return expect.Get(os.ReadFile(path))(t), expect.Get(SBOM(meta, b))(t)
 }
 
@@ -118,7 +119,7 @@ func TestArchive(t *testing.T) {
 	for _, m := range manifest.Manifests {
 		have = append(have, m.Digest.String()+" "+m.Annotations[refName])
 	}
-	expect.Same(t, "images of the layout", []string{want + " " + meta.Reference}, have)
+	expect.Same(t, "images of the layout", []string{want + " " + imageName}, have)
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".layout-*"))
 	expect.That(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
 }

@@ -45,7 +45,7 @@ func archived(t *testing.T) (path, digest string) {
 	t.Helper()
 	all := expect.Get(Index(meta, compiled(t, source(t))))(t)
 	path = filepath.Join(t.TempDir(), "image.tar")
-	expect.OK(t, WriteArchive(path, all, meta.Reference))
+	expect.OK(t, WriteArchive(path, all, imageName))
 	want := expect.Get(all.Digest())(t)
 	return path, want.String()
 }
