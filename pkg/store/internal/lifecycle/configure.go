@@ -1,11 +1,13 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/model"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -24,7 +26,7 @@ func (x *Lifecycle) Configure(spec *config.Spec, now time.Time) {
 		}
 		x.settingsChanged(q.ID)
 	}
-	for _, p := range x.m.SortedPods() {
+	for _, p := range x.m.Pods {
 		x.states.Arm(p, now) // the delay and the outcome of the laws may have changed
 	}
 	x.m.TouchAll()
@@ -85,10 +87,15 @@ func (x *Lifecycle) DeleteNamespace(name string) {
 // unplaceFromParents takes pending pods out of queues that became parents and take no
 // applications any more, so that they are placed again. Running pods stay.
 func (x *Lifecycle) unplaceFromParents(now time.Time) {
-	for _, p := range x.m.SortedPods() {
+	var misplaced []*model.Pod
+	for _, p := range x.m.Pods {
 		if p.App != nil && !p.State.HasNode() && !x.m.Cache.Tree().Queue(p.App.Leaf).Leaf {
-			x.Unplace(p, now)
+			misplaced = append(misplaced, p)
 		}
+	}
+	slices.SortFunc(misplaced, model.CompareAge)
+	for _, p := range misplaced {
+		x.Unplace(p, now)
 	}
 }
 
