@@ -82,17 +82,72 @@ func (x *Index) IsAhead(w *AskInfo, p Path) bool {
 	priority := int64(w.Priority)
 	for n := x.nodes[w.Leaf]; n.parent != nil; n = n.parent {
 		priority = queues.Exposed(priority, n.settings.Policies)
-		for _, s := range p {
-			switch {
-			case s.queue == n.id:
-				return false // one queue contains the other
-			case s.parent == n.parent.id:
-				byPriority := n.parent.settings.Policies.PrioritySort
-				return !s.below && (priority >= s.priority || !byPriority) && x.isBelow(w, n)
-			}
+		if s, found := p.sibling(n); found {
+			byPriority := n.parent.settings.Policies.PrioritySort
+			return s.comparesWith(n) && (priority >= s.priority || !byPriority) && x.isBelow(w, n)
 		}
 	}
 	return false
+}
+
+// sibling returns the step of the path below the parent of a queue, if there is one.
+func (p Path) sibling(n *node) (s step, found bool) {
+	i := slices.IndexFunc(p, func(s step) bool { return s.parent == n.parent.id })
+	if i < 0 {
+		return step{}, false
+	}
+	return p[i], true
+}
+
+// comparesWith tells whether an ask of a sibling may be first: the ask of the step is not below a
+// guarantee, and the queue is not on its path, where one queue contains the other.
+func (s step) comparesWith(n *node) bool { return s.queue != n.id && !s.below }
+
+// branch is how an ask stands to the guarantees of the queues from one of them up to the top: the queue
+// that IsAhead compares with the path of another ask. It is empty where IsAhead is always false.
+type branch struct {
+	look           uint64 // the call of MayBeAhead that found it
+	top            *node
+	below, reached resources.Types // of which a queue is below its guarantee, or has reached it
+}
+
+// MayBeAhead returns the leaves in which an ask that requests at least this may be before the ask with path
+// p, by IsAhead without the priorities, and the other leaves below the same tops. due is what is due
+// to the ask and to those after it, at most. It looks at each queue once.
+func (x *Index) MayBeAhead(leaves iter.Seq[queues.ID], request resources.Vector, due func(queues.ID) resources.Vector, p Path) map[queues.ID]bool {
+	x.looks++
+	tops := map[*node]bool{}
+	for leaf := range leaves {
+		if b := x.branchOf(x.nodes[leaf], request, due, p); b.below&^b.reached != 0 {
+			tops[b.top] = true
+		}
+	}
+	out := map[queues.ID]bool{}
+	for leaf := range leaves {
+		if tops[x.nodes[leaf].branch.top] {
+			out[leaf] = true
+		}
+	}
+	return out
+}
+
+// branchOf returns the branch of a queue for a call of MayBeAhead.
+func (x *Index) branchOf(n *node, request resources.Vector, due func(queues.ID) resources.Vector, p Path) branch {
+	if n.branch.look == x.looks || n.parent == nil {
+		return n.branch
+	}
+	b := branch{look: x.looks}
+	if s, found := p.sibling(n); !found {
+		b = x.branchOf(n.parent, request, due, p)
+	} else if s.comparesWith(n) {
+		b.top = n
+	}
+	if b.top != nil {
+		below, reached := n.settings.Guaranteed.Standing(n.stays, request, x.strict, due(n.id))
+		b.below, b.reached = b.below|below, b.reached|reached
+	}
+	n.branch = b
+	return b
 }
 
 // Ahead yields asks of this order that fit into some room and are below a guarantee, and

@@ -19,6 +19,7 @@ type Index struct {
 	// stale is true after the capacity or strict changed: every key may be different.
 	stale  bool
 	visits int
+	looks  uint64 // calls of MayBeAhead
 }
 
 // Visits counts the computed shares and next asks of queues. Tests show with it that the
@@ -40,6 +41,7 @@ type node struct {
 	groups   ranking.Heap[*AskGroup]
 	below    priorities // of the groups and children in the order
 	counted  place      // what the parent's below counts for this node
+	branch   branch
 
 	known   map[groupID]*AskGroup  // all groups of this queue
 	blocked map[*AskGroup]struct{} // the groups that this queue blocks, of any leaf below

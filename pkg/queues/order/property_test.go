@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -198,6 +199,42 @@ func TestStandingByHand(t *testing.T) {
 	expect.Same(t, "", want, x.Standing(late))
 	x.Block(late.Group(), queues.Verdict{At: 1})
 	expect.That(t, !x.Standing(late).In, "blocked, and in the order")
+}
+
+// MayBeAhead returns each leaf in which an ask may be ahead. It returns none if there is no such leaf,
+// where no fence hides the priority of the other ask.
+func TestMayBeAheadProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRunner(specs().Draw(t, "spec"), "")
+		r.index.SetStrict(rapid.Bool().Draw(t, "strict"))
+		due := map[queues.ID]resources.Vector{}
+		var leaves []queues.ID
+		fenced := false
+		for q := range r.m.draft.All() {
+			due[q.ID] = resources.VectorFrom(randomAmounts(t, 0, 2))
+			used := due[q.ID].Add(resources.VectorFrom(randomAmounts(t, 0, 4)))
+			r.index.SetUsed(q.ID, used, used)
+			if len(q.Children) == 0 {
+				leaves = append(leaves, q.ID)
+			}
+			fenced = fenced || q.Policies.PriorityFence
+		}
+		of := func(q queues.ID) resources.Vector { return due[q] }
+		one := queuestest.Vector("vcore=1 memory=1 pods=1")
+		p := r.index.PathOf(&order.AskInfo{Leaf: rapid.SampledFrom(leaves).Draw(t, "leaf"), Priority: math.MinInt32, Request: one})
+		got, ahead := r.index.MayBeAhead(slices.Values(leaves), one, of, p), false
+		for _, leaf := range leaves {
+			if r.index.IsAhead(&order.AskInfo{Leaf: leaf, Priority: math.MaxInt32, Request: one, Later: of}, p) {
+				ahead = true
+				if !got[leaf] {
+					t.Fatalf("an ask in queue %d is ahead, and may be in %v", leaf, got)
+				}
+			}
+		}
+		if !ahead && !fenced && len(got) > 0 {
+			t.Fatalf("no ask is ahead, and one may be in %v", got)
+		}
+	})
 }
 
 // specs generates small trees with names and quotas that collide often: the names of

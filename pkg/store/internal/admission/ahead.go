@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -72,17 +71,15 @@ func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 			break
 		}
 	}
-	if x.maySlotBeAhead(l) {
-		// The latest pod comes first. The queues of a pod are judged without the usage of the
-		// pods that come after it in the order: later is the sum of that.
-		later := map[queues.ID]resources.Vector{}
-		for _, w := range slices.Backward(slices.SortedFunc(x.m.Pending.Window.Pods(), model.ComparePods)) {
-			other := w.AskInfo()
-			other.Later = func(q queues.ID) resources.Vector { return later[q] }
-			x.addTo(l, w, other)
-			for q := range x.m.Cache.Tree().Ancestors(other.Leaf) {
-				later[q.ID] = later[q.ID].Add(other.Own)
-			}
+	// The latest pod comes first. The queues of a pod are judged without the usage of the pods that come
+	// after it in the order: later is the sum of that.
+	later := map[queues.ID]resources.Vector{}
+	for _, w := range slices.Backward(x.slotsToCompare(l)) {
+		other := w.AskInfo()
+		other.Later = func(q queues.ID) resources.Vector { return later[q] }
+		x.addTo(l, w, other)
+		for q := range x.m.Cache.Tree().Ancestors(other.Leaf) {
+			later[q.ID] = later[q.ID].Add(other.Own)
 		}
 	}
 	if !l.lackRoom() {
@@ -92,20 +89,24 @@ func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 	return l.pods
 }
 
-// maySlotBeAhead tells whether a pod with a slot may go before p. No pod of a leaf does, if no
-// queue above it is below its guarantee even without what all pods with a slot use.
-func (x *Slots) maySlotBeAhead(l *podsAhead) bool {
-	if l.room.Len() > cache.MostTypes {
-		return true // [resources.Types] has no others, and these may be guaranteed
+// slotsToCompare returns the pods with a slot that may go before p, with those whose usage decides about
+// it, in the order of model.ComparePods. No pod of a leaf goes first if no queue above it is below its
+// guarantee even without what all pods with a slot use.
+func (x *Slots) slotsToCompare(l *podsAhead) []*model.Pod {
+	admitted := func(q queues.ID) resources.Vector { return x.m.Cache.Tree().Queue(q).Admitted }
+	leaves := x.m.Pending.Order.MayBeAhead(x.m.Pending.Window.Leaves(), l.room.Cap(1), admitted, l.path)
+	all := l.room.Len() > cache.MostTypes // [resources.Types] has no others, and these may be guaranteed
+	if len(leaves) == 0 && !all {
+		return nil
 	}
-	used := func(q queues.ID) resources.Vector { return x.m.Cache.Tree().Queue(q).Admitted }
-	any := order.AskInfo{Priority: math.MaxInt32, Request: l.room.Cap(1), Later: used}
-	for any.Leaf = range x.m.Pending.Window.Leaves() {
-		if x.m.Pending.Order.IsAhead(&any, l.path) {
-			return true
+	var out []*model.Pod
+	for w, leaf := range x.m.Pending.Window.Pods() {
+		if all || leaves[leaf] {
+			out = append(out, w)
 		}
 	}
-	return false
+	slices.SortFunc(out, model.ComparePods)
+	return out
 }
 
 // isExempt tells whether a pod neither goes back to the order for others nor makes others go back:

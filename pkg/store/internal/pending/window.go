@@ -14,40 +14,27 @@ import (
 // are placed, and shrinks to its smallest size when one is not.
 type Window[P comparable] struct {
 	smallest, largest int
-	size              int               // slots
-	inARow            int               // pods placed in a row since the size changed
-	pods              map[P]queues.ID   // with their leaves
-	leaves            map[queues.ID]int // the number of pods of each leaf; never 0
+	size              int             // slots
+	inARow            int             // pods placed in a row since the size changed
+	pods              map[P]queues.ID // with their leaves
 }
 
 // newWindow returns an empty window of the smallest size.
 func newWindow[P comparable](smallest, largest int) Window[P] {
-	return Window[P]{smallest: smallest, largest: largest, size: smallest, pods: map[P]queues.ID{}, leaves: map[queues.ID]int{}}
+	return Window[P]{smallest: smallest, largest: largest, size: smallest, pods: map[P]queues.ID{}}
 }
 
 // Enter gives a slot to a pod of a leaf that has none.
-func (w *Window[P]) Enter(p P, leaf queues.ID) {
-	w.pods[p] = leaf
-	w.leaves[leaf]++
-}
+func (w *Window[P]) Enter(p P, leaf queues.ID) { w.pods[p] = leaf }
 
 // Leave takes the slot of a pod back. It does nothing for a pod without a slot.
-func (w *Window[P]) Leave(p P) {
-	leaf, has := w.pods[p]
-	if !has {
-		return
-	}
-	delete(w.pods, p)
-	if w.leaves[leaf]--; w.leaves[leaf] == 0 {
-		delete(w.leaves, leaf)
-	}
-}
+func (w *Window[P]) Leave(p P) { delete(w.pods, p) }
 
-// Pods iterates over the pods with a slot, in no particular order.
-func (w *Window[P]) Pods() iter.Seq[P] { return maps.Keys(w.pods) }
+// Pods iterates over the pods with a slot and their leaves, in no particular order.
+func (w *Window[P]) Pods() iter.Seq2[P, queues.ID] { return maps.All(w.pods) }
 
-// Leaves iterates over the leaves of these pods, in no particular order.
-func (w *Window[P]) Leaves() iter.Seq[queues.ID] { return maps.Keys(w.leaves) }
+// Leaves iterates over the leaf of each pod with a slot, in no particular order.
+func (w *Window[P]) Leaves() iter.Seq[queues.ID] { return maps.Values(w.pods) }
 
 // Taken is the number of slots in use.
 func (w *Window[P]) Taken() int { return len(w.pods) }
@@ -68,14 +55,10 @@ func (w *Window[P]) Failed() { w.size, w.inARow = w.smallest, 0 }
 
 // Check verifies the size, and that exactly the given pods, each of its leaf, have a slot.
 func (w *Window[P]) Check(admitted map[P]queues.ID) error {
-	leaves := map[queues.ID]int{}
-	for _, leaf := range admitted {
-		leaves[leaf]++
-	}
 	switch {
 	case w.size < w.smallest || w.size > w.largest || w.inARow >= w.size:
 		return fmt.Errorf("window: %d slots of %d to %d, %d placed in a row", w.size, w.smallest, w.largest, w.inARow)
-	case !maps.Equal(w.pods, admitted) || !maps.Equal(w.leaves, leaves):
+	case !maps.Equal(w.pods, admitted):
 		return fmt.Errorf("window: %d slots taken, %d pods admitted", len(w.pods), len(admitted))
 	}
 	return nil
