@@ -222,6 +222,5 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	s.model.TouchAll()
 	s.model.Preemption.Options = o
 	s.model.Preemption.Ledger.TimesChange()
-	s.model.Pending.SetStrict(o.StrictGuarantee)
-	s.model.PreemptionQueue.Order.SetStrict(o.StrictGuarantee)
+	s.model.SetStrict(o.StrictGuarantee)
 }

@@ -80,7 +80,7 @@ func (x *Demand) FoundNoNode(p *model.Pod, now time.Time) {
 
 // addToSum adds a request to the sum and, with the first one, its application.
 func (x *Demand) addToSum(a *model.App, request resources.Vector) {
-	x.m.Pending.Demand.Count(x.m.Cache.Tree(), a.Leaf, a.Owner, request, a, a.Counted())
+	x.m.Pending.Demand.Count(x.m.Cache.Tree(), a.Leaf, a.Owner, request, a.Ordered, a.Counted())
 }
 
 // Read takes over what PodScheduled of a pending pod says. This process or an
@@ -136,7 +136,7 @@ func (x *Demand) countGroup(g *model.PodGroup) queues.Verdict {
 		return model.Refused(g.Why())
 	}
 	shares, sum := sharesOf(missing), x.m.Pending.Demand.Sum()
-	counted := func(a *model.App) bool { return a.Counted() || x.m.Pending.Demand.Starts(a) }
+	counted := func(a *model.App) bool { return a.Counted() || x.m.Pending.Demand.Starts(a.Ordered) }
 	if v := checkMembers(x.m, g, len(missing), shares, queues.OnArriving, sum.OnTop(), counted); !v.OK() {
 		if running := checkMembers(x.m, g, len(missing), shares, queues.OnAllocated, queues.NewDemand(), counted); !running.OK() {
 			return running // as in countOne
@@ -155,7 +155,7 @@ func (x *Demand) countOne(p *model.Pod) queues.Verdict {
 	if !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
 		return queues.Granted
 	}
-	starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App)
+	starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App.Ordered)
 	check := func(on queues.Basis) queues.Verdict {
 		return x.m.Cache.Books.CheckQuota(&p.App.CacheApp, !starts, p.Request, on)
 	}
@@ -200,7 +200,7 @@ func (x *Demand) recompute(now time.Time) {
 	for _, uid := range waiting {
 		p := x.m.Pods[uid]
 		if hasOrder(p) {
-			t.push(p, x.m.Pending.Demand.Starts(p.App))
+			t.push(p, x.m.Pending.Demand.Starts(p.App.Ordered))
 			continue
 		}
 		if queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
@@ -229,7 +229,7 @@ func (x *Demand) orderMatters(waiting []types.UID) func(*model.Pod) bool {
 		if !queues.HasQuota(x.m.Cache.Tree(), p.App.Leaf) {
 			continue
 		}
-		starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App) && !starting[p.App]
+		starts := !p.App.Counted() && !x.m.Pending.Demand.Starts(p.App.Ordered) && !starting[p.App]
 		starting[p.App] = true
 		all.Add(x.m.Cache.Tree(), p.App.Leaf, p.App.Owner, p.Request, starts)
 	}

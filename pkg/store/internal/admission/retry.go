@@ -61,8 +61,8 @@ func (x *States) RetryAllTooEarly(now time.Time) {
 }
 
 // A retry order has pods that found no node. Pending.RetryEarly has those that back off and
-// that an event since may help; Pending.AheadOnly has unschedulable ones and those that
-// only a time brings back.
+// that an event since may help; Pending.AheadOnly has unschedulable ones and those of
+// Cycle.ComeBack.
 //
 // While other pods can be admitted, back-off keeps the pods of RetryEarly from being tried
 // at every such event. When no other pod can be admitted, it would leave freed room unused,
@@ -70,9 +70,9 @@ func (x *States) RetryAllTooEarly(now time.Time) {
 // then, and the next one after that cycle. The scheduler's queue does the same.
 
 // EnterRetryOrder puts a backing-off or unschedulable pod into a retry order.
-func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse[*model.App]) {
+func (x *States) EnterRetryOrder(p *model.Pod, in *order.Sparse) {
 	p.RetryIn = in
-	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App, p.App.Info(), p.AskKey(), p.Request)
+	p.RetryAsk = in.Push(x.m.Cache.Tree(), p.App.Ordered, p.AskKey(), p.Request)
 }
 
 // RetryFirst moves the first backing-off pod into the order if no pod is admitted. The

@@ -103,8 +103,7 @@ func (x *Lifecycle) unplaceFromParents(now time.Time) {
 func (x *Lifecycle) RemoveEmptyQueues(now time.Time) {
 	gone, due := x.m.Cache.Empty.Remove(x.m.Cache.Tree(), now)
 	for _, id := range gone {
-		x.m.Pending.RemoveQueue(id)
-		x.m.PreemptionQueue.Order.RemoveQueue(id)
+		x.m.RemoveQueue(id)
 	}
 	if len(gone) > 0 {
 		x.applyQuotas()

@@ -38,8 +38,10 @@ func (x *Model) Join(a *App, p *Pod) {
 	}
 	x.SetLives(p, !p.Deleting)
 	if oldest {
-		x.Pending.SubmittedAt(a, a.Ordered, a.Submitted)
-		x.PreemptionQueue.Order.SubmittedAt(a, a.Submitted)
+		x.Pending.Order.SetSubmitted(a.Ordered, a.Submitted)
+		for _, o := range x.sparse {
+			o.SubmittedAt(a.Ordered)
+		}
 	}
 }
 
@@ -59,8 +61,9 @@ func (x *Model) Leave(p *Pod, now time.Time) {
 	x.updateCounted(a)
 	x.History.Apps.Remove(a, a.Serial)
 	x.History.noteApp(output.AppRemoved, a)
-	x.Pending.ForgetApp(a)
-	x.PreemptionQueue.Order.Forget(a)
+	for _, o := range x.sparse {
+		o.Forget(a.Ordered)
+	}
 	x.Cache.Books.AddApplications(a.Leaf, -1)
 	if lastOfLeaf := x.Apps.Remove(a); lastOfLeaf {
 		x.History.Waits.Close(a.Leaf)
@@ -114,9 +117,4 @@ func (a *App) Class(tree *queues.Draft) order.Class {
 		c.Owner = a.Owner
 	}
 	return c
-}
-
-// Info is an application as additional orders know it.
-func (a *App) Info() order.AppInfo {
-	return order.AppInfo{Leaf: a.Leaf, Name: a.Name.String(), Submitted: a.Submitted, Used: a.Committed()}
 }

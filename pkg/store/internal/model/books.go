@@ -20,10 +20,15 @@ func (x *Model) Charge(p *Pod, amount resources.Vector, in cache.Columns) {
 	x.Pending.Demand.Changed()
 	x.History.Apps.Add(a)
 	x.queuesChanged(a.Leaf, c)
-	x.PreemptionQueue.Order.Tell(x.Cache.Tree(), a, a.Leaf, a.Committed())
 	if c.ChangesOrder() {
-		x.Pending.SetUsed(x.Cache.Tree(), a, a.Ordered, a.Leaf, a.Committed())
+		x.Pending.Order.SetAppUsed(a.Ordered, a.Committed())
+		for q := range x.Cache.Tree().Ancestors(a.Leaf) {
+			x.Pending.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
+		}
+		x.Pending.RetryEarly.Tell(x.Cache.Tree(), a.Ordered)
+		x.Pending.AheadOnly.Tell(x.Cache.Tree(), a.Ordered)
 	}
+	x.PreemptionQueue.Order.Tell(x.Cache.Tree(), a.Ordered)
 	if c.LeavesRoom() {
 		x.Pending.NoteMoreRoom(x.Cache.Tree(), a.Leaf)
 	}
@@ -114,8 +119,29 @@ func (x *Model) IndexPath(leaf queues.ID) {
 
 // indexQueue gives a queue to all orders that do not have its current settings.
 func (x *Model) indexQueue(q *queues.Queue) {
-	if x.Pending.SetQueue(q) {
-		x.PreemptionQueue.Order.SetQueue(q)
+	if x.Pending.Order.Has(q.ID, q.Settings) {
+		return
+	}
+	x.Pending.Order.SetQueue(q.ID, q.Settings)
+	x.Pending.Order.SetUsed(q.ID, q.Committed(), q.CommittedKept())
+	for _, o := range x.sparse {
+		o.SetQueue(q)
+	}
+}
+
+// RemoveQueue takes a queue that is gone out of all orders.
+func (x *Model) RemoveQueue(id queues.ID) {
+	x.Pending.Order.RemoveQueue(id)
+	for _, o := range x.sparse {
+		o.RemoveQueue(id)
+	}
+}
+
+// SetStrict sets how all orders compare queues with their guarantees.
+func (x *Model) SetStrict(strict bool) {
+	x.Pending.Order.SetStrict(strict)
+	for _, o := range x.sparse {
+		o.SetStrict(strict)
 	}
 }
 
@@ -129,7 +155,8 @@ func (x *Model) SetCapacity(sum resources.Vector, now time.Time) {
 
 // TellCapacity gives the orders the capacity that they are to use.
 func (x *Model) TellCapacity() {
-	told := x.Cache.Capacity.Told()
-	x.Pending.SetCapacity(told)
-	x.PreemptionQueue.Order.SetCapacity(told)
+	x.Pending.Order.SetCapacity(x.Cache.Capacity.Told())
+	for _, o := range x.sparse {
+		o.SetCapacity(x.Cache.Capacity.Told())
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
@@ -26,9 +27,10 @@ type Model struct {
 	Apps        cache.Apps[*App]
 	Gangs       map[cache.AppName]*HardGang
 
-	Pending         *pending.Pending[*Pod, *App, GroupData]
+	Pending         *pending.Pending[*Pod, GroupData]
 	Preemption      *preemption.Preemption
-	PreemptionQueue preemption.Queue[*App]
+	PreemptionQueue preemption.Queue
+	sparse          []*order.Sparse // all orders but the main one
 	History         History
 	Out             Outbox
 }
@@ -44,9 +46,9 @@ func New(spec *config.Spec, options Options) *Model {
 		Unplaced:        map[types.UID]*Pod{},
 		Apps:            cache.NewApps[*App](),
 		Gangs:           map[cache.AppName]*HardGang{},
-		Pending:         pending.New[*Pod, *App, GroupData](options.Window, options.MaxWindow, ComparePods),
+		Pending:         pending.New[*Pod, GroupData](options.Window, options.MaxWindow, ComparePods),
 		Preemption:      preemption.New(),
-		PreemptionQueue: preemption.NewQueue[*App](),
+		PreemptionQueue: preemption.NewQueue(),
 		History:         newHistory(),
 		Out:             Outbox{Wake: make(chan struct{}, 1), WorkReady: make(chan struct{}, 1)},
 	}
@@ -56,6 +58,7 @@ func New(spec *config.Spec, options Options) *Model {
 		}
 		return nil
 	})
+	x.sparse = []*order.Sparse{&x.Pending.RetryEarly, &x.Pending.AheadOnly, &x.PreemptionQueue.Order}
 	x.IndexQueues()
 	x.Cache.Snapshot()
 	return x

@@ -56,9 +56,9 @@ type CachePod = cache.Pod
 // then; a foreign pod has its own while it has no node. A deleted pod on a node has its own while
 // its Timer is set.
 type WaitState struct {
-	Ask      *order.Ask          // set while Queued
-	RetryAsk *order.Ask          // set while the pod is in a retry order; it is BackingOff or Unschedulable then
-	RetryIn  *order.Sparse[*App] // that retry order
+	Ask      *order.Ask    // set while Queued
+	RetryAsk *order.Ask    // set while the pod is in a retry order; it is BackingOff or Unschedulable then
+	RetryIn  *order.Sparse // that retry order
 
 	// LargerRequest is the request before it shrank, kept until a cycle of the pod ends; else nil.
 	// The scheduler's queue may not have seen the change, so that cycle may use the larger request.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -25,13 +26,13 @@ const (
 
 // Demand has the pods that found no node and may run if nodes are added, the sum of what
 // those request that are within every quota, and the pods whose PodScheduled may need an
-// update. A is what identifies an application.
+// update.
 //
 // Until the next computation the sum only grows. It may still contain pods that have a node by now,
 // so a pod may be called beyond the quotas although it is within.
-type Demand[A comparable] struct {
+type Demand struct {
 	sum    *queues.Demand
-	starts map[A]bool // applications that start in the sum
+	starts map[*order.App]bool // applications that start in the sum
 	pods   map[types.UID]bool
 	check  map[types.UID]struct{}
 	groups map[PodGroupName]queues.Verdict // on the missing members of a PodGroup together
@@ -41,10 +42,10 @@ type Demand[A comparable] struct {
 }
 
 // NewDemand returns no demand.
-func NewDemand[A comparable]() Demand[A] {
-	return Demand[A]{
+func NewDemand() Demand {
+	return Demand{
 		sum:    queues.NewDemand(),
-		starts: map[A]bool{},
+		starts: map[*order.App]bool{},
 		pods:   map[types.UID]bool{},
 		check:  map[types.UID]struct{}{},
 		groups: map[PodGroupName]queues.Verdict{},
@@ -53,14 +54,14 @@ func NewDemand[A comparable]() Demand[A] {
 }
 
 // Add adds a pod that found no node. It is not in the sum before Count.
-func (d *Demand[A]) Add(uid types.UID) {
+func (d *Demand) Add(uid types.UID) {
 	d.pods[uid] = true
 	d.stale = true
 }
 
 // Remove takes out a pod that has got a node or lost its queue, and tells whether it was
 // there.
-func (d *Demand[A]) Remove(uid types.UID) bool {
+func (d *Demand) Remove(uid types.UID) bool {
 	delete(d.check, uid)
 	if !d.Has(uid) {
 		return false
@@ -71,28 +72,28 @@ func (d *Demand[A]) Remove(uid types.UID) bool {
 }
 
 // Has tells whether a pod was added.
-func (d *Demand[A]) Has(uid types.UID) bool { return d.pods[uid] }
+func (d *Demand) Has(uid types.UID) bool { return d.pods[uid] }
 
 // AnyBut tells whether a pod other than this one was added.
-func (d *Demand[A]) AnyBut(uid types.UID) bool {
+func (d *Demand) AnyBut(uid types.UID) bool {
 	return len(d.pods) > 1 || len(d.pods) == 1 && !d.Has(uid)
 }
 
 // Pods returns the pods, sorted by UID.
-func (d *Demand[A]) Pods() []types.UID { return slices.Sorted(maps.Keys(d.pods)) }
+func (d *Demand) Pods() []types.UID { return slices.Sorted(maps.Keys(d.pods)) }
 
 // Changed notes that usage or quotas changed, so the sum must be computed again.
-func (d *Demand[A]) Changed() { d.stale = true }
+func (d *Demand) Changed() { d.stale = true }
 
 // Sum is the sum of the pods within every quota.
-func (d *Demand[A]) Sum() *queues.Demand { return d.sum }
+func (d *Demand) Sum() *queues.Demand { return d.sum }
 
 // Starts tells whether an application starts in the sum.
-func (d *Demand[A]) Starts(a A) bool { return d.starts[a] }
+func (d *Demand) Starts(a *order.App) bool { return d.starts[a] }
 
 // Count adds a request to the sum and, with the first one, its application. counted is
 // true if the application counts against maxapplications already.
-func (d *Demand[A]) Count(v queues.View, leaf queues.ID, o queues.Owner, request resources.Vector, a A, counted bool) {
+func (d *Demand) Count(v queues.View, leaf queues.ID, o queues.Owner, request resources.Vector, a *order.App, counted bool) {
 	starts := !counted && !d.starts[a]
 	if starts {
 		d.starts[a] = true
@@ -102,23 +103,23 @@ func (d *Demand[A]) Count(v queues.View, leaf queues.ID, o queues.Owner, request
 
 // Decide notes the verdict on the missing members of a PodGroup together, which holds until
 // the sum is computed again.
-func (d *Demand[A]) Decide(g PodGroupName, v queues.Verdict) { d.groups[g] = v }
+func (d *Demand) Decide(g PodGroupName, v queues.Verdict) { d.groups[g] = v }
 
 // Decided returns the verdict on the missing members of a PodGroup, if there is one.
-func (d *Demand[A]) Decided(g PodGroupName) (v queues.Verdict, decided bool) {
+func (d *Demand) Decided(g PodGroupName) (v queues.Verdict, decided bool) {
 	v, decided = d.groups[g]
 	return v, decided
 }
 
 // CountMember notes that a pod is in the sum by the verdict on its PodGroup.
-func (d *Demand[A]) CountMember(uid types.UID) { d.within[uid] = true }
+func (d *Demand) CountMember(uid types.UID) { d.within[uid] = true }
 
 // HasMember tells whether a pod is in the sum by the verdict on its PodGroup.
-func (d *Demand[A]) HasMember(uid types.UID) bool { return d.within[uid] }
+func (d *Demand) HasMember(uid types.UID) bool { return d.within[uid] }
 
 // Restart empties the sum if it must be computed again and that is due, and tells whether it
 // did. The caller counts the pods again; each may need an update.
-func (d *Demand[A]) Restart(now time.Time) bool {
+func (d *Demand) Restart(now time.Time) bool {
 	wait := min(max(time.Duration(len(d.pods))*demandPerPod, demandSoon), demandLate)
 	if !d.stale || now.Before(d.made.Add(wait)) {
 		return false
@@ -134,17 +135,17 @@ func (d *Demand[A]) Restart(now time.Time) bool {
 }
 
 // Recheck notes that PodScheduled of a pod may need an update, until Checked or Remove.
-func (d *Demand[A]) Recheck(uid types.UID) { d.check[uid] = struct{}{} }
+func (d *Demand) Recheck(uid types.UID) { d.check[uid] = struct{}{} }
 
 // ToCheck returns the pods whose PodScheduled may need an update, sorted by UID.
-func (d *Demand[A]) ToCheck() []types.UID { return slices.Sorted(maps.Keys(d.check)) }
+func (d *Demand) ToCheck() []types.UID { return slices.Sorted(maps.Keys(d.check)) }
 
 // Checked takes a pod out of ToCheck.
-func (d *Demand[A]) Checked(uid types.UID) { delete(d.check, uid) }
+func (d *Demand) Checked(uid types.UID) { delete(d.check, uid) }
 
 // Check verifies that every pod of the demand waits in a queue, as the function says, and that
 // no application starts without pods.
-func (d *Demand[A]) Check(waits func(types.UID) bool) error {
+func (d *Demand) Check(waits func(types.UID) bool) error {
 	var errs []error
 	for uid := range d.pods {
 		if !waits(uid) {

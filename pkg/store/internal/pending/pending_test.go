@@ -21,11 +21,12 @@ import (
 // TestMoreRoom checks that a blocked group of the order is looked at again when a queue
 // that blocks something has more room, and only then.
 func TestMoreRoom(t *testing.T) {
-	x := pending.New[int, int, struct{}](1, 4, func(a, b int) int { return a - b })
+	x := pending.New[int, struct{}](1, 4, func(a, b int) int { return a - b })
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  b"))
 	for q := range tree.All() {
-		expect.That(t, x.SetQueue(q) && !x.SetQueue(q),
-			"queue %s: other settings only the first time", q.Path)
+		expect.That(t, !x.Order.Has(q.ID, q.Settings), "queue %s is known before", q.Path)
+		x.Order.SetQueue(q.ID, q.Settings)
+		expect.That(t, x.Order.Has(q.ID, q.Settings), "queue %s has other settings", q.Path)
 	}
 	a, _ := tree.Find("root.a")
 	b, _ := tree.Find("root.b")
@@ -73,10 +74,10 @@ func TestBlockedHolders(t *testing.T) {
 
 // TestClassesOfAnApplication: an application has a class as long as the class has members.
 func TestClassesOfAnApplication(t *testing.T) {
-	x := pending.New[int, int, struct{}](1, 4, func(a, b int) int { return a - b })
+	x := pending.New[int, struct{}](1, 4, func(a, b int) int { return a - b })
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a"))
 	for q := range tree.All() {
-		x.SetQueue(q)
+		x.Order.SetQueue(q.ID, q.Settings)
 	}
 	a, _ := tree.Find("root.a")
 	app := x.Order.NewApp(a.ID, "x", time.Time{}, order.Class{})
@@ -93,22 +94,22 @@ func TestClassesOfAnApplication(t *testing.T) {
 func TestDemandSum(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapps=1"))
 	leaf, _ := tree.Find("root.a")
-	d, empty := pending.NewDemand[string](), pending.NewDemand[string]()
+	d, empty, app := pending.NewDemand(), pending.NewDemand(), &order.App{}
 	d.Add("x")
-	d.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), "x", false)
+	d.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), app, false)
 	d.CountMember("m")
-	expect.That(t, d.Starts("x") && d.HasMember("m"), "what was counted is not there")
-	expect.That(t, d.Restart(epoch) && !d.Starts("x") && !d.HasMember("m"), "it is there after a restart")
+	expect.That(t, d.Starts(app) && d.HasMember("m"), "what was counted is not there")
+	expect.That(t, d.Restart(epoch) && !d.Starts(app) && !d.HasMember("m"), "it is there after a restart")
 	expect.Holds(t, d.Check(func(types.UID) bool { return true }))
 	expect.Fails(t, d.Check(func(types.UID) bool { return false }), "pod x does not wait in a queue")
-	empty.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), "x", false)
+	empty.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), app, false)
 	expect.Fails(t, empty.Check(func(types.UID) bool { return true }), "applications start, and no pod is in it")
 }
 
 // TestDemandRestarts: after an interval that grows with the pods, and only after a change;
 // then each pod may need an update of PodScheduled.
 func TestDemandRestarts(t *testing.T) {
-	d := pending.NewDemand[string]()
+	d := pending.NewDemand()
 	restarts := func(at time.Duration, want bool) {
 		t.Helper()
 		expect.That(t, d.Restart(epoch.Add(at)) == want, "after %v: restarted %v", at, !want)

@@ -20,8 +20,7 @@ func (x *Plans) EnqueueDue(now time.Time) {
 			return
 		}
 		if p := x.m.Pods[uid]; x.decideNext(p, now) {
-			tree := x.m.Cache.Tree()
-			x.m.PreemptionQueue.Enter(p.Asker, tree, p.App, p.App.Info(), p.AskKey(), p.Request)
+			x.m.PreemptionQueue.Enter(p.Asker, x.m.Cache.Tree(), p.App.Ordered, p.AskKey(), p.Request)
 			room--
 		}
 	}

@@ -258,22 +258,24 @@ func TestTextsAreShort(t *testing.T) {
 // queue is a preemption queue of one leaf, with two applications.
 type queue struct {
 	*testing.T
-	preemption.Queue[string]
+	preemption.Queue
 	limiter preemption.Limiter
 	tree    *queues.Draft
-	leaf    queues.ID
+	app     *order.App
 	askers  map[types.UID]*preemption.Asker
 }
 
 func newQueue(t *testing.T) *queue {
 	q := &queue{
-		T: t, Queue: preemption.NewQueue[string](), limiter: preemption.NewLimiter(time.Millisecond, 2),
+		T: t, Queue: preemption.NewQueue(), limiter: preemption.NewLimiter(time.Millisecond, 2),
 		tree: queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10")), askers: map[types.UID]*preemption.Asker{},
 	}
+	all := order.NewIndex()
 	for x := range q.tree.All() {
+		all.SetQueue(x.ID, x.Settings)
 		q.Order.SetQueue(x)
 		if !x.IsRoot() {
-			q.leaf = x.ID
+			q.app = all.NewApp(x.ID, "app", epoch, order.Class{})
 		}
 	}
 	return q
@@ -287,8 +289,7 @@ func (q *queue) asker(uid types.UID) *preemption.Asker {
 }
 
 func (q *queue) enter(uid types.UID, priority int32) {
-	q.Enter(q.asker(uid), q.tree, "app", order.AppInfo{Leaf: q.leaf, Name: "app", Submitted: epoch},
-		order.AskKey{Priority: priority, Created: epoch, UID: string(uid)}, queuestest.Vector("vcore=1"))
+	q.Enter(q.asker(uid), q.tree, q.app, order.AskKey{Priority: priority, Created: epoch, UID: string(uid)}, queuestest.Vector("vcore=1"))
 }
 
 func (q *queue) due(what string, want time.Duration) {

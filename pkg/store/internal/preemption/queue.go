@@ -27,32 +27,32 @@ import (
 //
 // The order is the hierarchical one on the used and expected amounts of queues. One pod
 // is tried at a time, because each plan changes the order; the window does not limit it.
-// A pod with a hold is not armed. A is the caller's record of an application.
-type Queue[A comparable] struct {
-	Order   order.Sparse[A]
+// A pod with a hold is not armed.
+type Queue struct {
+	Order   order.Sparse
 	due     ranking.Heap[*Asker]
 	current types.UID // the pod in the current cycle; empty for none
 }
 
 // NewQueue returns a queue without pods.
-func NewQueue[A comparable]() Queue[A] {
-	return Queue[A]{Order: order.NewSparse[A]((*queues.Queue).Expected, (*queues.Queue).Has), due: ranking.New(sooner)}
+func NewQueue() Queue {
+	return Queue{Order: order.NewSparse((*queues.Queue).Expected, (*queues.Queue).Has), due: ranking.New(sooner)}
 }
 
 // Arm schedules a check of a pod, in the place of an earlier one.
-func (q *Queue[A]) Arm(a *Asker, at time.Time) {
+func (q *Queue) Arm(a *Asker, at time.Time) {
 	q.LeaveOrder(a)
 	a.when = at
 	q.due.Update(a, true)
 }
 
 // Enter puts a pod into the order.
-func (q *Queue[A]) Enter(a *Asker, tree *queues.Draft, app A, info order.AppInfo, key order.AskKey, request resources.Vector) {
-	a.ask = q.Order.Push(tree, app, info, key, request)
+func (q *Queue) Enter(a *Asker, tree *queues.Draft, app *order.App, key order.AskKey, request resources.Vector) {
+	a.ask = q.Order.Push(tree, app, key, request)
 }
 
 // Leave takes a pod out of the queue. It may be nil or not in it.
-func (q *Queue[A]) Leave(a *Asker) {
+func (q *Queue) Leave(a *Asker) {
 	if a != nil {
 		q.due.Update(a, false)
 		q.LeaveOrder(a)
@@ -60,7 +60,7 @@ func (q *Queue[A]) Leave(a *Asker) {
 }
 
 // LeaveOrder takes a pod out of the order, if it is there.
-func (q *Queue[A]) LeaveOrder(a *Asker) {
+func (q *Queue) LeaveOrder(a *Asker) {
 	if a.ask != nil {
 		q.Order.Remove(a.ask)
 		a.ask = nil
@@ -68,10 +68,10 @@ func (q *Queue[A]) LeaveOrder(a *Asker) {
 }
 
 // Waits tells whether a pod is in the queue.
-func (q *Queue[A]) Waits(a *Asker) bool { return a != nil && (a.at != ranking.Outside || a.ask != nil) }
+func (q *Queue) Waits(a *Asker) bool { return a != nil && (a.at != ranking.Outside || a.ask != nil) }
 
 // When is when a pod is checked; false for a pod that is in the order or not in the queue.
-func (q *Queue[A]) When(a *Asker) (time.Time, bool) {
+func (q *Queue) When(a *Asker) (time.Time, bool) {
 	if a == nil || a.at == ranking.Outside {
 		return time.Time{}, false
 	}
@@ -79,7 +79,7 @@ func (q *Queue[A]) When(a *Asker) (time.Time, bool) {
 }
 
 // TakeDue takes out the first pod that is due.
-func (q *Queue[A]) TakeDue(now time.Time) (types.UID, bool) {
+func (q *Queue) TakeDue(now time.Time) (types.UID, bool) {
 	a, ok := q.due.First()
 	if !ok || a.when.After(now) {
 		return "", false
@@ -89,7 +89,7 @@ func (q *Queue[A]) TakeDue(now time.Time) (types.UID, bool) {
 }
 
 // First returns the first pod of the order, unless another one is being tried.
-func (q *Queue[A]) First() (types.UID, bool) {
+func (q *Queue) First() (types.UID, bool) {
 	if q.current != "" {
 		return "", false
 	}
@@ -101,21 +101,21 @@ func (q *Queue[A]) First() (types.UID, bool) {
 }
 
 // Begin notes that a pod is being tried.
-func (q *Queue[A]) Begin(uid types.UID) { q.current = uid }
+func (q *Queue) Begin(uid types.UID) { q.current = uid }
 
 // End notes that the cycle of a pod is over.
-func (q *Queue[A]) End(uid types.UID) {
+func (q *Queue) End(uid types.UID) {
 	if q.current == uid {
 		q.current = ""
 	}
 }
 
 // Current is the pod that is being tried; empty for none.
-func (q *Queue[A]) Current() types.UID { return q.current }
+func (q *Queue) Current() types.UID { return q.current }
 
 // Due is when a pod is checked or tried next; zero for never. While a pod is being
 // tried, pods that take turns wait for the end of its cycle.
-func (q *Queue[A]) Due(l *Limiter) time.Time {
+func (q *Queue) Due(l *Limiter) time.Time {
 	first, ok := q.due.First()
 	switch {
 	case !l.TakesTurns() && ok:
@@ -131,7 +131,7 @@ func (q *Queue[A]) Due(l *Limiter) time.Time {
 }
 
 // Check verifies the heap, the order, and that no due pod is in the order.
-func (q *Queue[A]) Check() error {
+func (q *Queue) Check() error {
 	for _, a := range q.due.Items() {
 		if a.ask != nil {
 			return fmt.Errorf("preemption queue: pod %s is due, and in the order", a.UID)
