@@ -28,12 +28,13 @@ type App struct {
 // CacheApp is embedded under a name that is not exported.
 type CacheApp = cache.App
 
-// Join adds a pod to an application and charges its request as pending.
+// Join adds a pod to an application. It charges the request of a pod without a node as pending;
+// States.ToAllocated charges the others.
 func (x *Model) Join(a *App, p *Pod) {
 	p.App = a
 	oldest := a.Join(&p.CachePod)
-	x.Charge(p, p.Request, cache.Pending)
 	if p.Asked = p.Node == ""; p.Asked {
+		x.Charge(p, p.Request, cache.Pending)
 		x.History.NotePod(output.Asked, p)
 	}
 	x.SetLives(p, !p.Deleting)
