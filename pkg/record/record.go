@@ -36,8 +36,8 @@ type Record struct {
 	mu        locks.Mutex          // guards the rest
 	most      int                  // of each kind that is remembered; mostKept except in tests
 	decisions map[string]*Decision // by ID
-	held      []string             // those by which a node was held, the oldest first
-	refusals  []string             // the refusals, the oldest first
+	held      []string             // those by which a node was held, made last at the end
+	refusals  []string             // the refusals, made last at the end
 	ended     []EndedHold          // the oldest first
 	latest    map[types.UID]string // the last decision about an asker
 	current   map[types.UID]string // the decision that its hold is from

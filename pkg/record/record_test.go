@@ -305,6 +305,25 @@ func TestRingsForget(t *testing.T) {
 	s.step(output.StepCommitted, "0", nil) // of a decision that is forgotten
 }
 
+// TestDecisionsMadeAgainStay: what was made last stays, also where it was first made before others.
+func TestDecisionsMadeAgainStay(t *testing.T) {
+	s := newStory()
+	s.most = 2
+	for _, asker := range []string{"x", "y", "x", "z"} {
+		s.refuse(asker, "", reasons.PreemptionRefused)
+		s.hold(asker, "d-"+asker, "v")
+	}
+	want := []string{"d-z", "uid-z-refused-4", "d-x", "uid-x-refused-3"}
+	expect.Same(t, "", want, ids(s.Decisions(Query{})))
+	s = newStory()
+	s.most = 2
+	for _, asker := range []string{"x", "y", "x", "z"} {
+		s.refuse(asker, "", reasons.PreemptionRefused)
+	}
+	expect.Same(t, "", []string{"uid-z-refused-3", "uid-x-refused-1"}, ids(s.Decisions(Query{})))
+	expect.Same(t, "times", 2, s.Decisions(Query{})[1].Times)
+}
+
 func TestQueries(t *testing.T) {
 	s := newStory()
 	s.hold("x", "d1")

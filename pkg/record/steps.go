@@ -35,12 +35,11 @@ func (r *Record) refuse(s *output.Step) {
 	d := DecisionOf(s)
 	if last := r.decisions[r.latest[s.UID]]; last != nil && last.Outcome == planner.Refuse && last.Reason == d.Reason && last.Node == d.Node {
 		d.ID, d.Time, d.Times = last.ID, last.Time, last.Times+1
-		r.decisions[d.ID] = d
-		return
+	} else {
+		r.refused++
+		d.ID = fmt.Sprintf("%s-refused-%d", s.UID, r.refused)
 	}
-	r.refused++
-	d.ID = fmt.Sprintf("%s-refused-%d", s.UID, r.refused)
-	r.insert(&r.refusals, d)
+	r.put(&r.refusals, d)
 }
 
 // hold records a decision by which a node is held. One that adds no victim is the same
@@ -51,12 +50,12 @@ func (r *Record) hold(s *output.Step) {
 	switch {
 	case old == nil:
 		d.Stages = []Stage{{Stage: s.Kind.String(), Time: s.At}}
-		r.insert(&r.held, d)
+		r.put(&r.held, d)
 	case len(d.Victims) == 0 && len(old.Victims) > 0: // it goes on as decided
 		d = old
 	default:
 		d.Time, d.Times, d.Stages, d.TakenUp = old.Time, old.Times+1, old.Stages, false
-		r.decisions[d.ID] = d
+		r.put(&r.held, d)
 	}
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
 }
@@ -71,7 +70,7 @@ func (r *Record) takeUp(s *output.Step) {
 		for _, uid := range s.Hold.Chosen {
 			d.Victims = append(d.Victims, Victim{Ref: objects.Ref{UID: uid}})
 		}
-		r.insert(&r.held, d)
+		r.put(&r.held, d)
 	}
 	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
 	r.stage(s, s.Kind.String())
@@ -128,10 +127,12 @@ func (r *Record) end(s *output.Step) {
 	delete(r.current, s.UID)
 }
 
-// insert adds a decision to a list. Where there are more than most, the oldest is forgotten.
-func (r *Record) insert(in *[]string, d *Decision) {
+// put makes a decision the last of a list, where it may be already. Where there are more than
+// most, the first is forgotten.
+func (r *Record) put(in *[]string, d *Decision) {
 	r.decisions[d.ID], r.latest[d.Asker.UID] = d, d.ID
-	if *in = append(*in, d.ID); len(*in) <= r.most {
+	*in = append(slices.DeleteFunc(*in, func(id string) bool { return id == d.ID }), d.ID)
+	if len(*in) <= r.most {
 		return
 	}
 	old := r.decisions[(*in)[0]]
