@@ -2,16 +2,12 @@ package nodeagent
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
@@ -62,54 +58,6 @@ func TestAdmit(t *testing.T) {
 		got := admit(infoOf(node, test.others...), test.pod)
 		expect.Same(t, test.name, test.want, got, cmp.AllowUnexported(rejection{}))
 	}
-}
-
-// event is a pod that comes, or the end of one that runs.
-type event struct {
-	ends            bool
-	which, cpu, gpu int
-}
-
-var events = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
-	return event{
-		rapid.Bool().Draw(t, "ends"), rapid.IntRange(0, 99).Draw(t, "which"),
-		rapid.IntRange(0, 3000).Draw(t, "cpu"), rapid.IntRange(0, 2).Draw(t, "gpu"),
-	}
-}), 1, 40)
-
-func TestNodeIsNeverOvercommitted(t *testing.T) {
-	node := testNode(t, "n", "pods", "5", "cpu", "4", "example.com/gpu", "2")
-	law := func(judge func(*framework.NodeInfo, *corev1.Pod) *rejection) func([]event) error {
-		return func(all []event) error {
-			info := infoOf(node)
-			var held []*corev1.Pod
-			for i, e := range all {
-				if e.ends && len(held) > 0 {
-					at := e.which % len(held)
-					expect.Holds(t, info.RemovePod(klog.Background(), held[at]))
-					held = slices.Delete(held, at, at+1)
-					continue
-				}
-				pod := testPod(fmt.Sprint("p", i), "n", "cpu", fmt.Sprintf("%dm", e.cpu), "example.com/gpu", fmt.Sprint(e.gpu))
-				if judge(info, pod) == nil {
-					info.AddPod(pod)
-					held = append(held, pod)
-				}
-				var cpu, gpu int64
-				for _, p := range held {
-					requests := p.Spec.Containers[0].Resources.Requests
-					cpu += requests.Cpu().MilliValue()
-					gpu += requests.Name("example.com/gpu", resource.DecimalSI).Value()
-				}
-				if cpu > 4000 || gpu > 2 || len(held) > 5 || overcommitted(info) {
-					return fmt.Errorf("%d pods hold %dm cpu and %d gpus of 5 pods, 4000m and 2", len(held), cpu, gpu)
-				}
-			}
-			return nil
-		}
-	}
-	forgetful := func(_ *framework.NodeInfo, pod *corev1.Pod) *rejection { return admit(infoOf(node), pod) }
-	expect.Law(t, events, law(admit), law(forgetful))
 }
 
 // TestResizedPodCounts: a pod counts with the requests it has now.
