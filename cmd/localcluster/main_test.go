@@ -44,14 +44,13 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	}{
 		`"many"`:              {env: []string{"NODES", "many"}},
 		`"0"`:                 {args: []string{"--nodes=0"}},
-		`argument "up"`:       {args: []string{"up"}},
 		"name one file":       {env: []string{"KUBECONFIG", "a:b"}},
 		"no such file":        {env: []string{"KUBECONFIG", "/no/such/file"}},
 		"unset it":            {env: []string{"KUBECONFIG", "/no/such/file"}},
 		"flag provided but n": {args: []string{"--pods=3"}},
-		"are pods and scale":  {args: []string{"up"}},
-		"want: scale NAMESPA": {args: []string{"scale", "a/b"}},
-		`"pods" has 1 argume`: {args: []string{"pods", "all"}},
+		`argument "up": the commands are pods and scale`: {args: []string{"up"}},
+		"want: scale NAMESPA":                            {args: []string{"scale", "a/b"}},
+		`"pods" has 1 argume`:                            {args: []string{"pods", "all"}},
 	} {
 		expect.Refused(parse(test.args, environment(test.env...), io.Discard))(t, want)
 	}

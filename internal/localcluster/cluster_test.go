@@ -36,6 +36,7 @@ func child(name, role string) program {
 	return program{name: name, binary: os.Args[0], env: []string{childVariable + "=" + role}}
 }
 
+// child starts a child in a role and waits until it says "ready" (or ends).
 func (c *Cluster) child(t *testing.T, name, role string) *Process {
 	t.Helper()
 	p := expect.Get(c.launch(child(name, role)))(t)

@@ -18,15 +18,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/expect"
 )
 
-// startChild starts a child in a role and waits until it says "ready" (or ends).
-func startChild(t *testing.T, role string) *Process {
-	t.Helper()
-	p := expect.Get(launch(child("child", role), t.TempDir(), func(*Process) {}))(t)
-	t.Cleanup(func() { expect.Holds(t, p.Kill()) })
-	eventually(t, role+" child is up", func() bool { return !p.Running() || strings.Contains(p.Tail(5), "ready") })
-	return p
-}
-
 // eventually polls for a condition, for at most 90 seconds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
@@ -38,7 +29,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 }
 
 func TestStopIsGentle(t *testing.T) {
-	p := startChild(t, "polite")
+	p := testCluster(t).child(t, "child", "polite")
 	expect.Same(t, "the group, or Ctrl-C would reach it", p.PID(), expect.Get(syscall.Getpgid(p.PID()))(t))
 	expect.Holds(t, p.Stop())
 	expect.That(t, !p.Running() && p.err == nil, "child ended with %v, running: %v", p.err, p.Running())
@@ -47,14 +38,14 @@ func TestStopIsGentle(t *testing.T) {
 }
 
 func TestStopKillsInTheEnd(t *testing.T) {
-	p := startChild(t, "stubborn")
+	p := testCluster(t).child(t, "child", "stubborn")
 	p.patience = 50 * time.Millisecond
 	expect.Fails(t, p.Stop(), "child: no end within 50ms")
 	expect.That(t, !p.Running(), "child still runs")
 }
 
 func TestOwnEndIsReported(t *testing.T) {
-	p := startChild(t, "broken")
+	p := testCluster(t).child(t, "child", "broken")
 	never := func(context.Context) (bool, error) { return false, nil }
 	var e *DiedError
 	if err := awaitProcess(t.Context(), p, time.Minute, never); !errors.As(err, &e) {
@@ -67,7 +58,7 @@ func TestOwnEndIsReported(t *testing.T) {
 }
 
 func TestAwaitingLosesPatience(t *testing.T) {
-	p := startChild(t, "polite")
+	p := testCluster(t).child(t, "child", "polite")
 	never := func(context.Context) (bool, error) { return false, nil }
 	err := awaitProcess(context.Background(), p, 20*time.Millisecond, never)
 	expect.Fails(t, err, "child is not ready after 20ms, see "+p.Log())
@@ -79,7 +70,7 @@ func TestChildrenDieWithAKilledCaller(t *testing.T) {
 		return // no parent-death signal there: documented in doc.go
 	}
 	dir := t.TempDir()
-	caller := startChild(t, "launcher "+dir)
+	caller := testCluster(t).child(t, "child", "launcher "+dir)
 	pid := 0
 	eventually(t, "grandchild is up", func() bool {
 		line := tail(filepath.Join(dir, "logs", "grandchild.log"), 1)
