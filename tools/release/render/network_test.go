@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,11 +76,7 @@ func reached(t *testing.T, all map[Key]*unstructured.Unstructured) (*networkingv
 		case "NetworkPolicy":
 			policy = typed[networkingv1.NetworkPolicy](t, o)
 		case "Deployment":
-			template = &typed[struct {
-				Spec struct {
-					Template corev1.PodTemplateSpec `json:"template"`
-				} `json:"spec"`
-			}](t, &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": o.Object["spec"].(map[string]any)["template"]}}}).Spec.Template
+			template = &typed[appsv1.Deployment](t, o).Spec.Template
 		}
 	}
 	if policy == nil || template == nil {
