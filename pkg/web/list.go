@@ -9,8 +9,8 @@ type pager struct {
 	First, Last, Total int
 	// Thing is the word for one item.
 	Thing string
-	// Page is the number of this page, of so many.
-	Page, Pages int
+	// Pages is the number of parts.
+	Pages int
 	// Previous and Next are addresses; empty where there is none.
 	Previous, Next string
 }
@@ -21,7 +21,7 @@ func cut[T any](r *request, parameter, thing string, list []T, size int) ([]T, p
 	pages := max((len(list)+size-1)/size, 1)
 	page := min(r.number(parameter), pages)
 	from, to := (page-1)*size, min(page*size, len(list))
-	p := pager{Total: len(list), Thing: thing, Page: page, Pages: pages, First: from + 1, Last: to}
+	p := pager{Total: len(list), Thing: thing, Pages: pages, First: from + 1, Last: to}
 	if page > 1 {
 		p.Previous = r.again(parameter, strconv.Itoa(page-1))
 	}

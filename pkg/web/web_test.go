@@ -24,6 +24,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/output"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
@@ -165,6 +168,23 @@ func TestPages(t *testing.T) {
 			return strings.TrimRight(out, "\n") + "\n"
 		})
 	})
+}
+
+// decided is a source of decisions.
+type decided []output.Event
+
+func (d decided) Ready() <-chan struct{}                    { return nil }
+func (d decided) Take([]output.Event) ([]output.Event, int) { return d, 0 }
+
+// TestVictimsOfAnEarlierProcess: of them only the UID is known.
+func TestVictimsOfAnEarlierProcess(t *testing.T) {
+	c := webtest.New(t, "")
+	c.Record = record.New(decided{{Kind: output.Decided, Step: &output.Step{
+		Ref: objects.Ref{UID: "uid-asker", Namespace: "team", Name: "asker"}, Kind: output.StepTakenUp, At: c.Now,
+		Hold: reservations.Hold{Asker: "uid-asker", Node: "n1", Chosen: []types.UID{"uid-victim"}},
+	}}})
+	c.Record.Take()
+	expect.Says(t, textOf(t, newSite(c).page(t, "/decisions")), "taken up after a restart", "1 victim\nuid-victim.\n")
 }
 
 // TestEachWaitingPodHasItsDecisions: also where several pods share one reason.
