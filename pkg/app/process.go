@@ -265,10 +265,10 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 // measure starts the metrics on the scheduler's /metrics.
 func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decided *record.Record) {
 	metrics.Register()
-	metrics.Follow(s, shown)
+	metrics.Follow(&s.Readers, shown)
 	decided.Follow(metrics.NewDecisions().Count)
 	decided.Missing(metrics.StepsLost)
-	guarantees := &metrics.Guarantees{Source: s, Leading: p.Leader.Leading, Clock: p.Clock}
+	guarantees := &metrics.Guarantees{Store: &s.Readers, Leading: p.Leader.Leading, Clock: p.Clock}
 	go guarantees.Run(ctx)
 }
 

@@ -6,32 +6,21 @@ import (
 
 	"k8s.io/component-base/metrics"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// Source is what the gauges are made from at each scrape; a store.
-type Source interface {
-	// Snapshot and Holds take the lock of the store for a moment at most.
-	Snapshot() *queues.Snapshot
-	Holds() *reservations.View
-	// Gated takes the lock of the store for a moment that does not grow with the
-	// cluster.
-	Gated() map[reasons.Code]int
-}
-
-// collector makes the gauges of a source, of one moment per kind, in the
+// collector makes the gauges of a store, of one moment per kind, in the
 // goroutine that serves the scrape.
 type collector struct {
 	metrics.BaseStableCollector
 	source atomic.Pointer[subject]
 }
 
-// subject is a source and how many of its queues have series of their own.
+// subject is a store and how many of its queues have series of their own.
 type subject struct {
-	Source
+	*store.Readers
 	most int
 }
 

@@ -40,7 +40,7 @@ func newStore(tb testing.TB, tree string) *store.Store {
 	s := store.New(specOf(tb, tree), store.Options{InitialBackoff: -1})
 	s.Start(now)
 	Register()
-	Follow(s, mostQueues)
+	Follow(&s.Readers, mostQueues)
 	for _, c := range []*queueCounts{&unmetTime, &gone} {
 		c.of, c.shown = map[countKey]int64{}, nil
 	}
@@ -156,7 +156,7 @@ func TestGuarantees(t *testing.T) {
 	}
 	before := ended()
 	clock, leads := clocktesting.NewFakeClock(now), true
-	g := &Guarantees{Source: s, Leading: func() bool { return leads }, Clock: clock}
+	g := &Guarantees{Store: &s.Readers, Leading: func() bool { return leads }, Clock: clock}
 	pass := func(d time.Duration) {
 		clock.Step(d)
 		g.look(clock.Now())
@@ -193,7 +193,7 @@ func TestGuaranteesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t, "root\n  a guaranteed.vcore=2")
 		add(s, "a1", "root.a", "vcore=1", "")
-		g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clock.RealClock{}}
+		g := &Guarantees{Store: &s.Readers, Leading: func() bool { return true }, Clock: clock.RealClock{}}
 		go g.Run(t.Context())
 		time.Sleep(2 * lookInterval)
 		synctest.Wait()
@@ -233,7 +233,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	add(s, "shown", "root.p00.q00", "vcore=1", "")
 	add(s, "hidden", "root.p19.q98", "vcore=1", "")
 	clock := clocktesting.NewFakeClock(now)
-	g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clock}
+	g := &Guarantees{Store: &s.Readers, Leading: func() bool { return true }, Clock: clock}
 	g.look(now)
 	g.look(now.Add(time.Second))
 	got := series(t)
@@ -253,7 +253,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	unmet := queuesOf(unmetGuarantee)
 	expect.Same(t, "unmet", []string{"other", "root.p00", "root.p00.q00", "root.p19"}, unmet)
 
-	Follow(s, 0)
+	Follow(&s.Readers, 0)
 	got = series(t)
 	expect.That(t, got["paddock_queue_resource"] == nil, "resources are shown")
 	expect.That(t, got["paddock_queue_applications"] == nil, "applications are shown")
@@ -267,12 +267,12 @@ func TestSeriesAreBounded(t *testing.T) {
 func TestOtherQueues(t *testing.T) {
 	const guarantees = " guaranteed.vcore=1 maxapps=9"
 	s := newStore(t, "root\n  a"+guarantees+"\n  b"+guarantees+"\n  c"+guarantees)
-	Follow(s, 3) // root, a and b
+	Follow(&s.Readers, 3) // root, a and b
 	for _, q := range []string{"a", "b", "c"} {
 		add(s, q, "root."+q, "vcore=1", "")
 	}
 	at := now
-	g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clocktesting.NewFakeClock(now)}
+	g := &Guarantees{Store: &s.Readers, Leading: func() bool { return true }, Clock: clocktesting.NewFakeClock(now)}
 	count := func() {
 		at = at.Add(time.Second)
 		g.look(at)
@@ -296,11 +296,11 @@ func TestOtherQueues(t *testing.T) {
 	count()
 	count()
 	expectOther("c is hidden", 1, 2)
-	Follow(s, 4)
+	Follow(&s.Readers, 4)
 	expectOther("c is shown", 1, 2)
 	count()
 	expectOther("c counts for itself", 1, 2)
-	Follow(s, 2)
+	Follow(&s.Readers, 2)
 	expectOther("b and c are hidden", 1, 2)
 	count()
 	expectOther("b and c count for others", 3, 4)

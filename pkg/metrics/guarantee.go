@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/unmet"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // lookInterval is how often it is looked which queues have lawful unmet demand.
@@ -18,10 +19,7 @@ const lookInterval = time.Second
 // Guarantees measures for how long queues have lawful unmet demand. Fill the
 // fields, then call Run once.
 type Guarantees struct {
-	Source interface {
-		Snapshot() *queues.Snapshot
-		WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code
-	}
+	Store *store.Readers
 	// Leading tells whether this process is the one that makes room: one that stands
 	// by measures nothing, or the time would be counted twice.
 	Leading func() bool
@@ -43,8 +41,8 @@ func (g *Guarantees) look(now time.Time) {
 		g.meter.Pause()
 		return
 	}
-	s := g.Source.Snapshot()
-	found := unmet.Find(s, func(leaves []*queues.Queue) []reasons.Code { return g.Source.WaitsFor(leaves, now) })
+	s := g.Store.Snapshot()
+	found := unmet.Find(s, func(leaves []*queues.Queue) []reasons.Code { return g.Store.WaitsFor(leaves, now) })
 	before, passed, ended := g.meter.Look(now, found)
 	for _, d := range before {
 		unmetTime.add(countKey{d.Queue, string(d.Reason)}, int64(passed))

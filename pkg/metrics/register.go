@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 var (
@@ -30,9 +32,9 @@ func Register() {
 	})
 }
 
-// Follow has the gauges show a source from now on, and so many of its queues by
+// Follow has the gauges show a store from now on, and so many of its queues by
 // name. There is one scheduler in a process, so the last one counts.
-func Follow(s Source, most int) { cluster.source.Store(&subject{s, most}) }
+func Follow(s *store.Readers, most int) { cluster.source.Store(&subject{s, most}) }
 
 // StepsLost counts steps of decisions that were dropped.
 func StepsLost(steps int) { lost.Add(float64(steps)) }
