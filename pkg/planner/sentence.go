@@ -45,7 +45,7 @@ func (d Decision) Sentence() string {
 		return s
 	}
 	s := d.refusal() + d.named()
-	if !d.Exhaustive && !d.More {
+	if !d.Exhaustive && !d.More && d.Stopped != RuleExtender {
 		s += "; not every choice was weighed, so there may be one"
 	}
 	return s
