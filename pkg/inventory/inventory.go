@@ -178,7 +178,7 @@ func (i *Inventory) dropNode(name string) {
 func (i *Inventory) same(rest *output.Rest) bool {
 	was := &i.view.Rest
 	return i.apps.same() && i.nodes.same() &&
-		rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
+		rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && maps.Equal(rest.Until, was.Until) &&
 		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
 }
 

@@ -204,6 +204,18 @@ func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, fou
 	return first.Add(timeout), true
 }
 
+// Until returns when each hold times out in the current state, by asker. Holds that must not time out
+// are not in it.
+func (l *Ledger) Until(timeout time.Duration, from From) map[types.UID]time.Time {
+	until := make(map[types.UID]time.Time, len(l.due))
+	for _, h := range l.due {
+		if at, ok := from(h.Asker, h.TimeFrom()); ok {
+			until[h.Asker] = at.Add(timeout)
+		}
+	}
+	return until
+}
+
 // Commit records that pods are about to be disrupted for an asker. It has no effect if the
 // asker has no hold.
 func (l *Ledger) Commit(asker types.UID, now time.Time) {

@@ -52,7 +52,7 @@ func (s *Readers) TakeChanges(limit int) output.Changes {
 	if r.Empty() {
 		c.Rest = &output.Rest{
 			Started: s.model.Started, Queues: s.model.Cache.Snapshot(), Holds: s.model.Preemption.Ledger.View(), Spec: s.model.Cache.Spec,
-			HoldTimeout: s.model.Preemption.HoldTimeout, Finished: r.Finished, Counts: r.Counts,
+			Until: s.holds.Until(), Finished: r.Finished, Counts: r.Counts,
 		}
 	}
 	return c

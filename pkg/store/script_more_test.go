@@ -287,6 +287,22 @@ func (s *script) holds() string {
 	return strings.Join(lines, "")
 }
 
+// until prints when each hold ends, as readers are told, if its asker does not start.
+func (s *script) until() string {
+	for s.readers.copy.bite(s.store, 100) {
+	}
+	rest := s.readers.copy.rest
+	var b strings.Builder
+	for _, h := range rest.Holds.All() {
+		in := "never"
+		if at, ok := rest.Until[h.Asker]; ok {
+			in = at.Sub(s.now).String()
+		}
+		fmt.Fprintf(&b, "%s in %s\n", h.Name, in)
+	}
+	return b.String()
+}
+
 func refused(names []string) (out []output.Undeletable) {
 	for _, v := range names {
 		out = append(out, output.Undeletable{UID: types.UID(v), Why: "webhook denied the request"})

@@ -112,7 +112,7 @@ import (
 //
 //	tick D                      advances the time and calls Tick; wait D does not call it
 //	reports [N]                 prints the reports that are due, at most N
-//	show pods|usage|settings|window|limits|holds|gated|demand|originators
+//	show pods|usage|settings|window|limits|holds|until|gated|demand|originators
 //	look                        prints which queues have lawful unmet demand now, how long
 //	                            ended unmet demand of other queues lasted, and the sums
 //	                            so far
@@ -642,6 +642,8 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		return s.limits()
 	case "holds":
 		return s.holds()
+	case "until":
+		return s.until()
 	case "gated":
 		return s.gated()
 	case "demand":

@@ -77,15 +77,11 @@ func HoldOf(v *inventory.View, h *reservations.Hold) Hold {
 		State: holdState(h), Node: h.Node, Kind: record.KindOf(h.NodeBound),
 		Since: h.Since, Requests: h.Request.Map(), Note: h.Note, Decision: h.Decision,
 	}
-	asker := v.InHolds[h.Asker]
-	if asker != nil {
+	if asker := v.InHolds[h.Asker]; asker != nil {
 		out.Queue = asker.Queue
 	}
 	if h.Clear() && !h.Patient {
-		out.ClearSince = h.ClearSince
-		if asker == nil || asker.Node == "" {
-			out.Until = h.TimeFrom().Add(v.HoldTimeout)
-		}
+		out.ClearSince, out.Until = h.ClearSince, v.Until[h.Asker]
 	}
 	for _, uid := range h.Awaited {
 		out.WaitsFor = append(out.WaitsFor, leaverOf(h, uid, v.InHolds[uid]))

@@ -13,26 +13,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/output"
 )
 
-// TestUntilIsWhenAHoldTimesOut: the time-out counts from the begin of a hold without victims,
-// otherwise from when they were gone, and no later than from the bound of the hold. A hold does
-// not time out while its asker has a node.
-func TestUntilIsWhenAHoldTimesOut(t *testing.T) {
-	began, chosen := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), []types.UID{"v"}
-	after := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
-	v := &inventory.View{Rest: output.Rest{HoldTimeout: 10 * time.Minute}, InHolds: map[types.UID]*inventory.Pod{
-		"placed": {PodRecord: &output.PodRecord{Node: "n1"}}, "waits": {PodRecord: &output.PodRecord{}},
-	}}
+// TestUntilIsShownOnceAHoldIsClear: the store says when a hold ends. It is shown once no victim is left
+// and none may still be chosen.
+func TestUntilIsShownOnceAHoldIsClear(t *testing.T) {
+	end := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	v := &inventory.View{Rest: output.Rest{Until: map[types.UID]time.Time{"a": end}}}
 	for name, c := range map[string]struct {
 		hold reservations.Hold
 		want time.Time
 	}{
-		"pods left anyway": {reservations.Hold{Since: began, ClearSince: after(5)}, after(10)},
-		"victims went":     {reservations.Hold{Since: began, ClearSince: after(5), Chosen: chosen, LatestFrom: after(10)}, after(15)},
-		"it is placed":     {reservations.Hold{Asker: "placed", Since: began, ClearSince: after(5)}, time.Time{}},
-		"it waits":         {reservations.Hold{Asker: "waits", Since: began, ClearSince: after(5)}, after(10)},
-		"victims went late": {
-			reservations.Hold{Since: began, ClearSince: after(14), Chosen: chosen, LatestFrom: after(10)}, after(20),
-		},
+		"clear":                {reservations.Hold{Asker: "a"}, end},
+		"a victim is left":     {reservations.Hold{Asker: "a", Waits: reservations.Waits{Awaited: []types.UID{"v"}}}, time.Time{}},
+		"none is decided yet":  {reservations.Hold{Asker: "a", Patient: true}, time.Time{}},
+		"its asker has a node": {reservations.Hold{Asker: "placed"}, time.Time{}},
 	} {
 		expect.Same(t, name, c.want, HoldOf(v, &c.hold).Until)
 	}

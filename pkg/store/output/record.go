@@ -116,8 +116,8 @@ type Rest struct {
 	Queues  *queues.Snapshot
 	Holds   *reservations.View
 	Spec    *config.Spec
-	// HoldTimeout is how long a hold lasts from the time that [reservations.Hold.TimeFrom] returns.
-	HoldTimeout time.Duration
+	// Until is when each hold times out, by asker; a hold whose asker is being bound is not there.
+	Until map[types.UID]time.Time
 	// Finished are the last applications that ended, oldest first.
 	Finished []*AppRecord
 	Counts   Counts

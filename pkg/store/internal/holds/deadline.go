@@ -20,6 +20,11 @@ func (x *Holds) HoldsDue() time.Time {
 	return x.m.Preemption.Ledger.Due(x.m.Preemption.HoldTimeout, x.dueFrom())
 }
 
+// Until is when each hold times out, also on a standby; see [reservations.Ledger.Until].
+func (x *Holds) Until() map[types.UID]time.Time {
+	return x.m.Preemption.Ledger.Until(x.m.Preemption.HoldTimeout, x.dueFrom())
+}
+
 // dueFrom returns the start of each hold's time-out. It is at most LatestFrom: one time-out
 // after the hold began, and StartDelay more for a node-bound pod, or before, as noteOwn says.
 // Otherwise such a pod could choose further victims again and again when others take the room.
