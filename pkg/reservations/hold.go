@@ -33,8 +33,6 @@ type Hold struct {
 	Waits
 	// Chosen are the pods that were chosen as victims for the asker, gone or not, sorted.
 	Chosen []types.UID
-	// Committed is true from the moment before the first disruption.
-	Committed bool
 	// Decision identifies the decision that made the hold. It may be empty.
 	Decision string
 	// Patient is true while the victims of the asker are not decided yet. An empty list
@@ -44,7 +42,7 @@ type Hold struct {
 	// usual text applies. It is not part of the claim.
 	Note string
 	// LastDisruption is the time at which pods were last disrupted for the asker; zero for
-	// never.
+	// never. It is set right before.
 	LastDisruption time.Time
 	// ClearSince is since when no awaited pod is left; zero while any is.
 	ClearSince time.Time
@@ -85,10 +83,10 @@ func (w *Waits) Clear() bool { return len(w.Awaited) == 0 }
 func (h *Hold) TimeFrom() time.Time {
 	from := h.Since
 	switch {
-	case len(h.Chosen) == 0 && h.LastDisruption.IsZero(): // awaited pods left anyway
+	case len(h.Chosen) == 0 && !h.Committed(): // awaited pods left anyway
 	case h.Clear() && !h.Patient:
 		from = h.ClearSince
-	case !h.LastDisruption.IsZero():
+	case h.Committed():
 		from = h.LastDisruption
 	}
 	if !h.LatestFrom.IsZero() && h.LatestFrom.Before(from) {
@@ -97,9 +95,12 @@ func (h *Hold) TimeFrom() time.Time {
 	return from
 }
 
+// Committed reports whether pods were disrupted for the asker, or may be from now on.
+func (h *Hold) Committed() bool { return !h.LastDisruption.IsZero() }
+
 // OnlyThisNode reports whether the asker may use this node only, because pods were disrupted
 // for it. Before that, the asker may run on any node where it fits.
-func (h *Hold) OnlyThisNode() bool { return h.Committed && len(h.Chosen) > 0 }
+func (h *Hold) OnlyThisNode() bool { return h.Committed() && len(h.Chosen) > 0 }
 
 // Claim returns the claim that is written on the asker.
 func (h *Hold) Claim() Claim {

@@ -108,7 +108,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) {
 	}
 	h := old.copy()
 	h.Chosen, h.Waits = slices.Clone(d.Chosen), d.Waits.copy()
-	h.Decision, h.Note, h.Patient, h.Committed = d.Decision, d.Note, d.Patient, d.Committed
+	h.Decision, h.Note, h.Patient = d.Decision, d.Note, d.Patient
 	if !d.LatestFrom.IsZero() && d.LatestFrom.Before(h.LatestFrom) {
 		h.LatestFrom = d.LatestFrom
 	}
@@ -221,7 +221,7 @@ func (l *Ledger) Until(timeout time.Duration, from From) map[types.UID]time.Time
 func (l *Ledger) Commit(asker types.UID, now time.Time) {
 	if h := l.of(asker); h != nil {
 		c := h.copy()
-		c.Committed, c.LastDisruption = true, now
+		c.LastDisruption = now
 		l.replace(h, &c)
 	}
 }

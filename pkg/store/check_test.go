@@ -53,9 +53,9 @@ func busy(t *testing.T) *store.Store {
 
 // hold plants a hold in the ledger: node-bound, or committed with the chosen pods.
 func hold(m *model.Model, asker types.UID, node string, chosen ...types.UID) {
-	h := reservations.Hold{
-		Asker: asker, Node: node, Since: epoch,
-		NodeBound: len(chosen) == 0, Chosen: chosen, Committed: len(chosen) > 0,
+	h := reservations.Hold{Asker: asker, Node: node, Since: epoch, NodeBound: len(chosen) == 0, Chosen: chosen}
+	if len(chosen) > 0 {
+		h.LastDisruption = epoch
 	}
 	if err := m.Preemption.Ledger.Place(h); err != nil {
 		panic(err)

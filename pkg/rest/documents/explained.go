@@ -51,7 +51,7 @@ func ExplanationOf(x *store.Explanation) *Explanation {
 	}
 	if h := x.Hold; h != nil {
 		out.Hold = &ExplainedHold{
-			Node: h.Node, Since: h.Since.UTC(), Required: h.NodeBound, Committed: h.Committed, Decision: h.Decision,
+			Node: h.Node, Since: h.Since.UTC(), Required: h.NodeBound, Committed: h.Committed(), Decision: h.Decision,
 			WaitsFor: x.Awaited, ClearSince: h.ClearSince.UTC(), Note: h.Note,
 		}
 	}

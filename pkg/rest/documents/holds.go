@@ -100,7 +100,7 @@ func leaverOf(h *reservations.Hold, uid types.UID, p *inventory.Pod) Leaver {
 
 func holdState(h *reservations.Hold) string {
 	switch {
-	case len(h.Chosen) > 0 && !h.Committed:
+	case len(h.Chosen) > 0 && !h.Committed():
 		return holdPlanned
 	case !h.Clear():
 		return holdLeaving

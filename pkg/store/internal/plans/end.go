@@ -62,7 +62,7 @@ func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
 	left := x.holds.Left(h)
 	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.m.Pods[uid]) })
-	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: x.newDecisionID(p, now)}, now)
+	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Decision: x.newDecisionID(p, now)}, now)
 	x.queueWrite(p, output.WorkRecord, nil, now)
 	x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))
 	if p.State.WaitsForNode() {

@@ -84,14 +84,15 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, NodeBound: p.RequiredNode != "",
 		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
 	}
+	committed := false
 	for _, uid := range c.Victims {
 		v := x.m.Pods[uid] // the deletes had begun if a victim is gone, or our delete would not change it
-		h.Committed = h.Committed || v == nil || v.On() == nil || !x.m.GoesSooner(v)
+		committed = committed || v == nil || v.On() == nil || !x.m.GoesSooner(v)
 		if v == nil || v.ChosenBy == "" {
 			h.Chosen = append(h.Chosen, uid)
 		}
 	}
-	if h.Committed {
+	if committed {
 		h.LastDisruption = preemption.Latest(h.Since, preemption.DecidedAt(h.Decision))
 	}
 	return h

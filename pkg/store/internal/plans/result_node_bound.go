@@ -190,7 +190,6 @@ func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservati
 			h.Chosen = append(h.Chosen, uid)
 		}
 	}
-	h.Committed = old.Committed
 	x.states.EndCycle(p)
 	x.holds.Rechoose(p, h, now)
 	switch {
