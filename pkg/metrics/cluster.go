@@ -82,7 +82,7 @@ func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
 			s = 1
 		}
 		count[k][s]++
-		if since := h.ClearSince; h.Clear() && !h.Patient && !since.IsZero() && (clearSince[k] == 0 || unix(since) < clearSince[k]) {
+		if since := h.ClearSince; h.Clear() && !h.Patient() && !since.IsZero() && (clearSince[k] == 0 || unix(since) < clearSince[k]) {
 			clearSince[k] = unix(since)
 		}
 	}

@@ -35,11 +35,8 @@ type Hold struct {
 	Chosen []types.UID
 	// Decision identifies the decision that made the hold. It may be empty.
 	Decision string
-	// Patient is true while the victims of the asker are not decided yet. An empty list
-	// of Awaited then does not mean that the asker fits.
-	Patient bool
-	// Note says, for people, what a hold waits for that has chosen no victim. It is empty where the
-	// usual text applies. It is not part of the claim.
+	// Note says, for people, what a [Hold.Patient] hold waits for; empty for others. It is not part
+	// of the claim.
 	Note string
 	// LastDisruption is the time at which pods were last disrupted for the asker; zero for
 	// never. It is set right before.
@@ -84,7 +81,7 @@ func (h *Hold) TimeFrom() time.Time {
 	from := h.Since
 	switch {
 	case len(h.Chosen) == 0 && !h.Committed(): // awaited pods left anyway
-	case h.Clear() && !h.Patient:
+	case h.Clear() && !h.Patient():
 		from = h.ClearSince
 	case h.Committed():
 		from = h.LastDisruption
@@ -97,6 +94,10 @@ func (h *Hold) TimeFrom() time.Time {
 
 // Committed reports whether pods were disrupted for the asker, or may be from now on.
 func (h *Hold) Committed() bool { return !h.LastDisruption.IsZero() }
+
+// Patient reports whether the victims of the asker are not decided yet. An empty list of Awaited
+// then does not mean that the asker fits.
+func (h *Hold) Patient() bool { return h.Note != "" }
 
 // OnlyThisNode reports whether the asker may use this node only, because pods were disrupted
 // for it. Before that, the asker may run on any node where it fits.

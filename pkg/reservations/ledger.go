@@ -99,8 +99,8 @@ func dueFirst(a, b *Hold) int {
 
 // Choose replaces the pods that the hold of an asker waits for, and its chosen victims,
 // by those of a later decision. The hold keeps its beginning and its place among the
-// holders of its node. LatestFrom may become earlier. For patient see [Hold]. Choose has no
-// effect if the asker has no hold.
+// holders of its node. LatestFrom may become earlier. Choose has no effect if the asker
+// has no hold.
 func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) {
 	old := l.of(asker)
 	if old == nil {
@@ -108,11 +108,11 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) {
 	}
 	h := old.copy()
 	h.Chosen, h.Waits = slices.Clone(d.Chosen), d.Waits.copy()
-	h.Decision, h.Note, h.Patient = d.Decision, d.Note, d.Patient
+	h.Decision, h.Note = d.Decision, d.Note
 	if !d.LatestFrom.IsZero() && d.LatestFrom.Before(h.LatestFrom) {
 		h.LatestFrom = d.LatestFrom
 	}
-	if old.Patient && !d.Patient {
+	if old.Patient() && !d.Patient() {
 		h.ClearSince = time.Time{}
 	}
 	h.normalize(now)

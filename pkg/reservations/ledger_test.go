@@ -385,7 +385,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 				l.End(asker)
 			}
 		case 4:
-			d := Hold{Patient: rapid.Bool().Draw(t, "patient"), Chosen: []types.UID{"gone"}}
+			d := Hold{Note: rapid.SampledFrom([]string{"", "it waits"}).Draw(t, "note"), Chosen: []types.UID{"gone"}}
 			for range rapid.IntRange(0, 3).Draw(t, "anew") {
 				d.Awaited = append(d.Awaited, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
 			}
@@ -440,7 +440,7 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	l := NewLedger()
 	place(t, l, required(hold("first", "n1"), 5, start), required(hold("second", "n1"), 5, start.Add(time.Second)))
 	later := start.Add(time.Hour)
-	l.Choose("first", Hold{Patient: true, Note: "it waits"}, later)
+	l.Choose("first", Hold{Note: "it waits"}, later)
 	l.Choose("nobody", Hold{}, later)
 	due(t, l, but("second"), time.Minute) // after it began, as no pod was chosen for it
 	l.Choose("first", Hold{Waits: Waits{Awaited: []types.UID{"v"}}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)

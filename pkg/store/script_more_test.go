@@ -253,6 +253,9 @@ func (s *script) work() string {
 		if w.Kind == output.WorkTell && !w.Reason.None() {
 			fmt.Fprintf(&b, ": %s", w.Reason)
 		}
+		if w.Kind == output.WorkRecord && w.Hold.Patient() {
+			fmt.Fprintf(&b, ": %s", w.Hold.Note)
+		}
 		fmt.Fprintln(&b)
 	}
 	return b.String()

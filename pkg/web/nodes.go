@@ -156,10 +156,8 @@ func stateOf(h *reservations.Hold) string {
 		return "waits for " + count(len(h.Awaited), "pod") + " to leave, " + count(len(h.Chosen), "pod") + " chosen to go for it"
 	case !h.Clear():
 		return "waits for " + count(len(h.Awaited), "pod") + " that " + isOrAre(len(h.Awaited)) + " leaving anyway"
-	case h.Note != "":
+	case h.Patient():
 		return "waits: " + visible(h.Note)
-	case h.Patient:
-		return "waits: no victim is chosen yet"
 	}
 	return "has room there and is about to start"
 }

@@ -116,7 +116,7 @@ func (s *simulation) leaving() bool {
 
 // held tells whether some pod holds a node for a limited time.
 func (s *simulation) held() bool {
-	timed := func(h reservations.Hold) bool { return !h.NodeBound || !h.Patient }
+	timed := func(h reservations.Hold) bool { return !h.NodeBound || !h.Patient() }
 	return slices.ContainsFunc(s.instances, func(in *instance) bool {
 		return slices.ContainsFunc(in.store().Holds().All(), timed)
 	})
@@ -494,7 +494,7 @@ func (s *simulation) claims(in *instance) []complaint {
 		if s.settings.groups && time.Since(h.Since) < 2*reservationTimeout*time.Second {
 			continue // a plan of a PodGroup that is about to be aborted
 		}
-		if !h.NodeBound || !h.Patient {
+		if !h.NodeBound || !h.Patient() {
 			err := fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since)
 			all = append(all, complaint{what: "hold of " + h.Name, err: err})
 		}

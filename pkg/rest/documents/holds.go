@@ -80,7 +80,7 @@ func HoldOf(v *inventory.View, h *reservations.Hold) Hold {
 	if asker := v.InHolds[h.Asker]; asker != nil {
 		out.Queue = asker.Queue
 	}
-	if h.Clear() && !h.Patient {
+	if h.Clear() && !h.Patient() {
 		out.ClearSince, out.Until = h.ClearSince, v.Until[h.Asker]
 	}
 	for _, uid := range h.Awaited {
@@ -104,7 +104,7 @@ func holdState(h *reservations.Hold) string {
 		return holdPlanned
 	case !h.Clear():
 		return holdLeaving
-	case h.Patient:
+	case h.Patient():
 		return holdUndecided
 	}
 	return holdClear

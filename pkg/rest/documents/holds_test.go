@@ -24,7 +24,7 @@ func TestUntilIsShownOnceAHoldIsClear(t *testing.T) {
 	}{
 		"clear":                {reservations.Hold{Asker: "a"}, end},
 		"a victim is left":     {reservations.Hold{Asker: "a", Waits: reservations.Waits{Awaited: []types.UID{"v"}}}, time.Time{}},
-		"none is decided yet":  {reservations.Hold{Asker: "a", Patient: true}, time.Time{}},
+		"none is decided yet":  {reservations.Hold{Asker: "a", Note: "it waits"}, time.Time{}},
 		"its asker has a node": {reservations.Hold{Asker: "placed"}, time.Time{}},
 	} {
 		expect.Same(t, name, c.want, HoldOf(v, &c.hold).Until)

@@ -134,7 +134,7 @@ func (x *Holds) timedOut(h *reservations.Hold) reasons.Reason {
 		names, _ := x.list(h.Awaited, h.Node)
 		return reasons.New(reasons.HoldTimedOut, "node %s was held, and pods that the pod waits for are still there %v after the request to stop: %s",
 			h.Node, timeout, names)
-	case len(h.Chosen) == 0 && (h.Patient || !h.Clear() || !h.Committed()):
+	case len(h.Chosen) == 0 && (h.Patient() || !h.Clear() || !h.Committed()):
 		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, timeout)
 	}
 	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, timeout)

@@ -21,7 +21,7 @@ func (x *Plans) VictimsDeleted(asker types.UID, now time.Time) {
 	}
 	p := x.m.Pods[asker]
 	x.m.EnterStep(p, output.Step{Kind: output.StepVictimsDeleted, Hold: h}, now)
-	if !h.Patient { // else it has its own deadline, or waits for a change of its node
+	if !h.Patient() { // else it has its own deadline, or waits for a change of its node
 		x.holds.WakeHolder(p, now)
 	}
 }
@@ -57,12 +57,15 @@ func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	}
 }
 
+// chosenAgain is what a node-bound asker waits for whose victims are not known any more.
+const chosenAgain = "the pods to go are chosen again"
+
 // abortPlan keeps the chosen victims that were not deleted. why is the reason that the
 // asker waits.
 func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
 	left := x.holds.Left(h)
 	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.m.Pods[uid]) })
-	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Decision: x.newDecisionID(p, now)}, now)
+	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Note: chosenAgain, Decision: x.newDecisionID(p, now)}, now)
 	x.queueWrite(p, output.WorkRecord, nil, now)
 	x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))
 	if p.State.WaitsForNode() {

@@ -82,7 +82,9 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 	c := p.Claim
 	h := reservations.Hold{
 		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, NodeBound: p.RequiredNode != "",
-		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
+	}
+	if h.NodeBound && len(c.Victims) == 0 {
+		h.Note = chosenAgain
 	}
 	committed := false
 	for _, uid := range c.Victims {

@@ -111,8 +111,8 @@ func (x *Plans) holdNodeBound(p *model.Pod, d *daemonset.Decision, now time.Time
 
 // nodeHold is what a decision makes of the hold of a node-bound asker.
 type nodeHold struct {
-	// Hold has what the decision says of it: Decision, Patient, Note, and as Chosen only the
-	// victims to choose now.
+	// Hold has what the decision says of it: Decision, Note, and as Chosen only the victims
+	// to choose now.
 	reservations.Hold
 	why   reasons.Reason // why the asker waits
 	again time.Time      // when it comes back; zero if events of its victims or its node say when
@@ -123,10 +123,10 @@ type nodeHold struct {
 // preemption allow them now.
 func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) nodeHold {
 	next := nodeHold{
-		Hold: reservations.Hold{Decision: x.newDecisionID(p, now), Patient: d.Stopped != ""},
+		Hold: reservations.Hold{Decision: x.newDecisionID(p, now)},
 		why:  preemption.HeldReason(d),
 	}
-	if next.Patient {
+	if d.Stopped != "" {
 		next.Note = d.Waiting()
 	}
 	if d.Stopped == daemonset.RuleDelay {
@@ -144,7 +144,7 @@ func (x *Plans) nodeHoldFor(p *model.Pod, d *daemonset.Decision, now time.Time) 
 	if why.None() {
 		return next
 	}
-	next.Patient, next.Note = true, "victims there are chosen as soon as the limits allow"
+	next.Note = "victims there are chosen as soon as the limits allow"
 	next.why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, why.Text)
 	if why.Code == reasons.PreemptionPaced {
 		next.why.Code = why.Code

@@ -11,11 +11,14 @@ import (
 
 // MakingRoom is why an asker that holds a node waits.
 func MakingRoom(h *reservations.Hold) reasons.Reason {
-	code := reasons.OfHold(len(h.Chosen), "")
-	if code == reasons.WaitingForRoom {
+	switch code := reasons.OfHold(len(h.Chosen), h.Note); code {
+	case reasons.MakingRoom:
+		return reasons.New(code, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
+	case reasons.RoomAwaited:
+		return reasons.New(code, "node %s is held for the pod: %s", h.Node, h.Note)
+	default:
 		return reasons.New(code, "node %s is held for the pod: it fits once the pods that are leaving are gone", h.Node)
 	}
-	return reasons.New(code, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
 }
 
 // HeldReason is why a node-bound asker that holds its node waits.
