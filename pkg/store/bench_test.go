@@ -318,7 +318,7 @@ func BenchmarkReclaim(b *testing.B) {
 				b.Fatalf("no pod is let through, and %d go", going)
 			}
 			for _, r := range refs {
-				d, held := planFor(s, r.UID, "class", planner.Params{}, now)
+				d, held := planFor(s, r.UID, "class", nil, now)
 				if !held {
 					b.Fatalf("%s: %v", r.Name, d)
 				}

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -44,11 +43,8 @@ type DryRun struct {
 	Holds   *reservations.View
 
 	// Request is what the pod would be charged.
-	Request  resources.Vector
-	Planning *planner.Snapshot
-	Ask      *planner.Ask
-	// Params does not have the filters.
-	Params planner.Params
+	Request resources.Vector
+	Plan    output.PlanInput
 	// Delay is how long a pod of the queue has to wait before it may preempt.
 	Delay time.Duration
 	// NodeBound is the input of a decision if the pod is node-bound and its node exists; nil
@@ -135,21 +131,19 @@ func (s *core) dryRunQuota(r *DryRun, p *model.Pod) {
 	r.OverMax = queues.Admit(r.Queues, r.Leaf, p.Request, queues.OnArriving).Reason
 	r.Limited = s.model.Cache.Books.CheckLimits(r.Queues, &p.App.CacheApp, p.App.Counted(), p.Request, queues.OnArriving).Reason
 	r.Never, r.Delay = s.plans.Never(p), r.Queues.Queue(r.Leaf).Policies.PreemptionDelay
-	r.Params.StrictGuarantee = s.model.Preemption.StrictGuarantee
 }
 
 // dryRunSnapshot takes the planning snapshot. The types that only the pod requests are not
 // added to those of real plans.
 func (s *core) dryRunSnapshot(r *DryRun, p *model.Pod, now time.Time) {
-	r.Planning = s.model.PlanningSnapshot()
-	r.Planning.Nodes = s.plans.BesideWaiting(p, r.Planning.Nodes)
-	own := s.model.Preemption.Snapshot.Types.Clone()
-	r.Ask = model.AskOf(&own, p)
+	planning, own := s.model.PlanningSnapshot(), s.model.Preemption.Snapshot.Types.Clone()
+	planning.Nodes = s.plans.BesideWaiting(p, planning.Nodes)
+	r.Plan = output.PlanInput{Snapshot: planning, Ask: model.AskOf(&own, p), Params: s.plans.Params()}
 	if n := s.model.Cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.plans.RequiredView(&own, n, p, now)
 		node.Types, node.Queues = own.Names(), r.Queues
-		ask := &daemonset.Ask{Ask: r.Ask, OverMax: plans.OverMaxPath(r.Queues, p)}
+		ask := &daemonset.Ask{Ask: r.Plan.Ask, OverMax: plans.OverMaxPath(r.Queues, p)}
 		r.NodeBound = &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.NodeBoundParams}
 	}
-	r.Planning.Types, r.Planning.Queues = own.Names(), r.Queues
+	planning.Types, planning.Queues = own.Names(), r.Queues
 }

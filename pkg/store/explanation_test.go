@@ -29,7 +29,7 @@ import (
 func (s *script) explainAll(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		uid := s.pods[name].UID
-		if r := s.store.DryRun(*s.pods[name], s.now); r.Unplaced.None() && (r.Planning == nil || r.Queues.Queue(r.Leaf).Path != r.Placement.Path) {
+		if r := s.store.DryRun(*s.pods[name], s.now); r.Unplaced.None() && (r.Plan.Ask == nil || r.Queues.Queue(r.Leaf).Path != r.Placement.Path) {
 			fmt.Fprintf(w, "!! %s: no dry run in queue %s\n", name, r.Placement.Path)
 		}
 		x, known := s.store.Explanation(uid, s.now)
@@ -139,7 +139,7 @@ func TestPreviewCountsHolders(t *testing.T) {
 	s.Upsert(askingPod("holder"), epoch)
 	later := epoch.Add(time.Hour) // after the delay of the queue
 	expect.Same(t, "before the hold", reasons.Reason{}, s.DryRun(askingPod("next"), later).OverMax)
-	d, held := planFor(s, "holder", "", planner.Params{}, later)
+	d, held := planFor(s, "holder", "", nil, later)
 	expect.That(t, held, "no hold: %v", d)
 	expect.Same(t, "what refuses a further pod", reasons.OverMax, s.DryRun(askingPod("next"), later).OverMax.Code)
 }
@@ -159,7 +159,7 @@ func TestPreviewCountsPodsThatWaitForRoom(t *testing.T) {
 	next := askingPod("next")
 	previewed := func() planner.Outcome {
 		r := s.DryRun(next, later)
-		return search.Plan(r.Planning, r.Ask, r.Params).Outcome
+		return search.Plan(r.Plan.Snapshot, r.Plan.Ask, r.Plan.Params).Outcome
 	}
 	waiting := askingPod("waiting")
 	s.Upsert(waiting, epoch)

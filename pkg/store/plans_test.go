@@ -52,15 +52,16 @@ func impossibleStore(t *testing.T, askers int) *store.Store {
 // planFor runs a cycle of a pod that finds no node, and plans for it as PostFilter does. It
 // returns nil if no plan may be made, and whether the pod holds a node now.
 func planFor(
-	s *store.Store, uid types.UID, class string, p planner.Params, now time.Time,
+	s *store.Store, uid types.UID, class string, fits func(node string, without []*planner.Pod) planner.Fit, now time.Time,
 ) (*planner.Decision, bool) {
 	input, why := s.BeginPlan(uid, class, nil, now)
 	if input == nil {
 		s.NoNode(uid, class, why, now)
 		return nil, false
 	}
-	p.StrictGuarantee = input.Strict
-	d := search.Plan(input.Snapshot, input.Ask, p)
+	params := input.Params
+	params.Fits = fits
+	d := search.Plan(input.Snapshot, input.Ask, params)
 	if d.Outcome != planner.Preempt {
 		why = s.RejectPlan(uid, &d, now)
 	} else if why = s.AcceptPlan(uid, &d, now); why.None() {
@@ -91,7 +92,7 @@ func playImpossible(t *testing.T, s *store.Store, lasts time.Duration) played {
 				break
 			}
 			for _, r := range refs {
-				d, held := planFor(s, r.UID, string(r.UID), planner.Params{}, now)
+				d, held := planFor(s, r.UID, string(r.UID), nil, now)
 				if d == nil {
 					continue
 				}
@@ -205,7 +206,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 			for now := epoch; placed == 0 && now.Before(epoch.Add(25*time.Second)); now = now.Add(200 * time.Millisecond) {
 				s.Tick(now)
 				for _, r := range s.TakeActivations() {
-					d, held := planFor(s, r.UID, "class", planner.Params{Fits: fits}, now)
+					d, held := planFor(s, r.UID, "class", fits, now)
 					if held {
 						placed = now.Sub(epoch)
 					} else if d != nil && d.Outcome == planner.Preempt {

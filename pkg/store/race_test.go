@@ -12,7 +12,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -50,7 +49,7 @@ func (a *arena) ask(i int, now time.Time) {
 	for n := range 4 {
 		view.MayUse(fmt.Sprint("n", n), reservations.Pod{UID: p.UID})
 	}
-	planFor(a.Store, p.UID, "class", planner.Params{}, now)
+	planFor(a.Store, p.UID, "class", nil, now)
 }
 
 func (a *arena) execute(random *rand.Rand, now time.Time) {

@@ -135,7 +135,9 @@ func (s *script) planned(p *objects.Pod, class string) (text string, done bool) 
 		}
 		return why.String(), why.Code.IsQuota()
 	}
-	d := search.Plan(input.Snapshot, input.Ask, planner.Params{StrictGuarantee: input.Strict, Fits: s.fits})
+	params := input.Params
+	params.Fits = s.fits
+	d := search.Plan(input.Snapshot, input.Ask, params)
 	if d.Outcome != planner.Preempt {
 		return s.store.RejectPlan(p.UID, &d, s.now).String(), false
 	}

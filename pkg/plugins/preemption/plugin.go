@@ -253,21 +253,17 @@ func (pl *Plugin) makeRoom(
 	if input == nil {
 		return "", why
 	}
-	planning := *input.Snapshot
-	var barred func(node string) bool
+	planning, params := *input.Snapshot, input.Params
 	if filtersRan {
 		planning.Nodes = candidates(&planning, statuses)
 	} else { // most plans that the laws reject never need it
 		list := sync.OnceValue(func() map[string]bool { return pl.rejectedAnyway(ctx, state, pod, planning.Nodes) })
-		barred = func(node string) bool { return list()[node] }
+		params.Barred = func(node string) bool { return list()[node] }
 	}
 	t := newTrial(pl.handle, state, pod, &planning, pl.exists)
+	params.Fits = func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) }
 	began := pl.process.Clock.Now()
-	d := search.Plan(&planning, input.Ask, planner.Params{
-		StrictGuarantee: input.Strict,
-		Barred:          barred,
-		Fits:            func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) },
-	})
+	d := search.Plan(&planning, input.Ask, params)
 	metrics.Planned(record.Queue, pl.process.Clock.Since(began))
 	d = t.extenders.addTo(d)
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),

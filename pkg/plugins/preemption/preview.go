@@ -290,7 +290,7 @@ func (x *dryRun) obstacle() reasons.Reason {
 
 // plan does what PostFilter would do.
 func (x *dryRun) plan(ctx context.Context) {
-	planning, params := *x.r.Planning, x.r.Params
+	planning, params := *x.r.Plan.Snapshot, x.r.Plan.Params
 	if x.r.OverMax.None() {
 		planning.Nodes = candidates(&planning, framework.NewNodeToStatus(x.statuses, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)))
 	} else {
@@ -301,7 +301,7 @@ func (x *dryRun) plan(ctx context.Context) {
 	}
 	t := newTrial(x.stage, x.state, x.pod, &planning, nil)
 	params.Fits = func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) }
-	d := t.extenders.addTo(search.Plan(&planning, x.r.Ask, params))
+	d := t.extenders.addTo(search.Plan(&planning, x.r.Plan.Ask, params))
 	var why reasons.Reason // why no node is held
 	switch d.Outcome {
 	case planner.Refuse:

@@ -82,7 +82,7 @@ func (p *Preview) Placed(r *store.DryRun, request resources.Vector) {
 	if r.Joins {
 		p.Queue.Note = "its application has pods already, and keeps their queue"
 	}
-	if r.Queues != nil && r.Ask != nil {
+	if r.Queues != nil && r.Plan.Ask != nil {
 		p.Quota = quotaOf(r.Queues, r.Snapshot, r.Leaf, r.Request, queues.OnArriving, true)
 	}
 }

@@ -11,8 +11,8 @@ import (
 type PlanInput struct {
 	Snapshot *planner.Snapshot
 	Ask      *planner.Ask
-	// Strict is StrictGuarantee of [planner.Params].
-	Strict bool
+	// Params does not have the filters.
+	Params planner.Params
 }
 
 // NodeBoundPlanInput is the input of a decision for a node-bound pod.

@@ -186,7 +186,7 @@ func (x *Plans) lawful(p *model.Pod, h *reservations.Hold, left []*model.Pod) er
 	if err := x.holds.Needed(p, h, left); err != nil { // first, because laws are judged for what the asker lacks
 		return err
 	}
-	return judge.Lawful(snapshot, d, planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee})
+	return judge.Lawful(snapshot, d, x.Params())
 }
 
 // withinBudgets returns an error if the victims violate more disruption budgets than the plan had

@@ -78,7 +78,12 @@ func (x *Plans) BeginPlan(uid types.UID, class string, inPermit []types.UID, now
 	ask.Group = x.groupFor(p, nil)
 	snapshot := x.m.PlanningSnapshot()
 	snapshot.Nodes = p.Sweeping().Rest(x.BesideWaiting(p, snapshot.Nodes))
-	return &output.PlanInput{Ask: ask, Snapshot: snapshot, Strict: x.m.Preemption.StrictGuarantee}, reasons.Reason{}
+	return &output.PlanInput{Ask: ask, Snapshot: snapshot, Params: x.Params()}, reasons.Reason{}
+}
+
+// Params returns the settings of plans, without the filters.
+func (x *Plans) Params() planner.Params {
+	return planner.Params{StrictGuarantee: x.m.Preemption.StrictGuarantee}
 }
 
 // BesideWaiting returns the nodes as a plan for an asker sees them, beside the pods that wait for
