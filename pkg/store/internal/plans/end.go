@@ -66,7 +66,7 @@ func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason
 	left := x.holds.Left(h)
 	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.m.Pods[uid]) })
 	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Note: chosenAgain, Decision: x.newDecisionID(p, now)}, now)
-	x.queueWrite(p, output.WorkRecord, nil, now)
+	x.queueWrite(p, output.WorkRecord, now)
 	x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))
 	if p.State.WaitsForNode() {
 		p.Reason = why

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -63,15 +62,15 @@ func (x *Plans) accept(p *model.Pod, d *planner.Decision, now time.Time) reasons
 	p.Asker.Decision, p.Asker.ByFilters = d, byFilters
 	p.Sweeping().Restart()
 	x.m.EnterStep(p, output.Step{Kind: output.StepHeld, Decision: d, Reason: p.Reason}, now)
-	x.queueWrite(p, output.WorkDeleteVictims, nil, now)
+	x.queueWrite(p, output.WorkDeleteVictims, now)
 	return reasons.Reason{}
 }
 
-// queueWrite queues a write of the current hold of an asker; d is for a node-bound one.
-func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, d *daemonset.Decision, now time.Time) {
+// queueWrite queues a write of the current hold of an asker.
+func (x *Plans) queueWrite(p *model.Pod, kind output.WorkKind, now time.Time) {
 	h, _ := x.m.Preemption.Ledger.Of(p.UID)
 	p.Asker.ToldAt = now
-	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, NodeBoundDecision: d})
+	x.m.AddWork(output.Work{Ref: p.Ref(), Kind: kind, Hold: h, Decision: p.Asker.Decision, NodeBoundDecision: p.Asker.NodeBoundDecision})
 }
 
 // takeVictims returns the victims of a plan and counts them, if all of them are still there

@@ -175,7 +175,7 @@ func (x *Plans) beginNodeHold(p *model.Pod, d *daemonset.Decision, h reservation
 // deleteVictims has the victims of the hold deleted.
 func (x *Plans) deleteVictims(p *model.Pod, d *daemonset.Decision, now time.Time) {
 	p.Asker.NodeBoundDecision, p.Asker.Missed = d, 0
-	x.queueWrite(p, output.WorkDeleteVictims, d, now)
+	x.queueWrite(p, output.WorkDeleteVictims, now)
 }
 
 // keepNodeHold keeps the hold of an asker and adds victims to it, if the decision has any. Earlier
@@ -196,7 +196,7 @@ func (x *Plans) keepNodeHold(p *model.Pod, d *daemonset.Decision, old *reservati
 	case more:
 		x.deleteVictims(p, d, now)
 	case d.Stopped == daemonset.RuleNoVictims && !now.Before(p.Asker.ToldAt.Add(x.m.Preemption.RetryInterval)):
-		x.queueWrite(p, output.WorkTell, d, now) // D8: users are told of it again
+		x.queueWrite(p, output.WorkTell, now) // D8: users are told of it again
 	}
 }
 
