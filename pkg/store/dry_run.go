@@ -50,6 +50,8 @@ type DryRun struct {
 	// NodeBound is the input of a decision if the pod is node-bound and its node exists; nil
 	// otherwise. Its Params do not have the filters.
 	NodeBound *output.NodeBoundPlanInput
+	// OwnLeave is why that node is not held for the pod if no pod is chosen to go; none if it is held.
+	OwnLeave reasons.Reason
 }
 
 // dryRunUID is the UID of the pod of a dry run.
@@ -144,6 +146,9 @@ func (s *core) dryRunSnapshot(r *DryRun, p *model.Pod, now time.Time) {
 		node.Types, node.Queues = own.Names(), r.Queues
 		ask := &daemonset.Ask{Ask: r.Plan.Ask, OverMax: plans.OverMaxPath(r.Queues, p)}
 		r.NodeBound = &output.NodeBoundPlanInput{Node: node, Before: before, Ask: ask, Params: s.model.Preemption.NodeBoundParams}
+		if s.holds.AwaitsItsOwn(p, n) {
+			r.OwnLeave = plans.OwnLeave(n.Name())
+		}
 	}
 	planning.Types, planning.Queues = own.Names(), r.Queues
 }

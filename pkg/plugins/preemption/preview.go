@@ -334,12 +334,19 @@ func (x *dryRun) decideNodeBound(ctx context.Context) {
 	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	d := t.extenders.addToNodeBound(daemonset.Plan(a.Node, a.Ask, params))
 	var why reasons.Reason // why the node is not held
-	switch d.Outcome {
-	case planner.Preempt:
+	fits := d.Outcome == planner.Hold && d.Stopped == ""
+	switch {
+	case d.Outcome == planner.Preempt:
 		x.out.Outcome, x.out.Node = documents.PreviewPreempts, d.Node
 		x.out.Because(x.obstacle())
 		x.say("would make others leave: %s", d.Sentence())
-	case planner.Hold:
+	case fits && !x.r.OwnLeave.None():
+		why = x.r.OwnLeave
+		x.waits(why)
+	case fits && x.r.OverMax.None() && isSettled(a.Node):
+		x.out.Outcome, x.out.Node = documents.PreviewFits, d.Node
+		x.say("would fit on node %s, the only one it can run on, and goes before the pods that keep it off now", d.Node)
+	case d.Outcome == planner.Hold:
 		x.out.Node = d.Node
 		x.waits(reasons.New(reasons.OfHold(0, string(d.Stopped)), "%s", d.Sentence()))
 	default:
@@ -347,6 +354,11 @@ func (x *dryRun) decideNodeBound(ctx context.Context) {
 		x.waits(x.obstacle(), why)
 	}
 	x.record(output.Step{NodeBoundDecision: &d, Types: a.Node.Types, Reason: why})
+}
+
+// isSettled reports whether no pod leaves a node and none holds it before the pod of the plan.
+func isSettled(n *daemonset.Node) bool {
+	return len(n.Before) == 0 && !slices.ContainsFunc(n.Pods, func(p *planner.Pod) bool { return p.Protection == planner.Leaving })
 }
 
 // record adds a decision as the store would record it. Its reason is why no node is held.

@@ -289,6 +289,30 @@ func TestPreviewsHaveTheReasonOfTheCycle(t *testing.T) {
 	}
 }
 
+// TestPreviewOfADaemonSetPodThatFits: a DaemonSet pod goes before pods that are nominated to its node, so it
+// fits there beside them; what leaves anyway it waits for, and holds the node unless that is of its own.
+func TestPreviewOfADaemonSetPodThatFits(t *testing.T) {
+	for _, c := range []struct{ leaves, outcome, node, summary string }{
+		{"", documents.PreviewFits, "roomy", "would fit on node roomy, the only one it can run on"},
+		{"other", documents.PreviewWaits, "roomy", "node roomy is held, no victims: the pod fits once leaving pods are gone"},
+		{"ns", documents.PreviewWaits, "", "the node is not held for it meanwhile"},
+	} {
+		cl, pv := previewCluster(t)
+		nominee := plugintest.Pod("nominee", 2000)
+		nominee.Status.NominatedNodeName = "roomy"
+		cl.known(t, nominee)
+		if c.leaves != "" {
+			leaves := running("leaves", "roomy", 10)
+			leaves.Namespace, leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = c.leaves, &metav1.Time{Time: cl.now}, new(int64(60))
+			cl.seen(t, leaves)
+		}
+		out := previewOf(t, pv, labelled(daemon("asker", "roomy", 1500), "queue", "root.a"))
+		expect.Same(t, "outcome: "+out.Summary, c.outcome, out.Outcome)
+		expect.Same(t, "node: "+out.Summary, c.node, out.Node)
+		expect.Says(t, out.Summary, c.summary)
+	}
+}
+
 var manifestOf = regexp.MustCompile(`(?s)\n(?:preview|outcome)\n(.*?)\n----\n`)
 
 // FuzzPreview sends arbitrary input as a manifest. It must be rejected with a message, or

@@ -39,8 +39,7 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 	case (nothingChosen || timeUsedUp) && x.holds.AwaitsItsOwn(p, n):
 		// The owner of these pods decides how long they stay, and a hold would keep room from all
 		// others for that time.
-		why = x.refuseNode(p, d, reasons.New(reasons.WaitingForRoom,
-			"node %s has room for the pod once pods of its own namespace or queue that leave are gone; the node is not held for it meanwhile", n.Name()), now)
+		why = x.refuseNode(p, d, OwnLeave(n.Name()), now)
 	default:
 		held, why = x.holdNodeBound(p, d, now)
 	}
@@ -59,6 +58,12 @@ func (x *Plans) ApplyPlan(uid types.UID, d *daemonset.Decision, now time.Time) (
 		x.RecheckNode(p)
 	}
 	return held, why
+}
+
+// OwnLeave is why a node is not held for an asker that fits once pods of its own are gone.
+func OwnLeave(node string) reasons.Reason {
+	return reasons.New(reasons.WaitingForRoom,
+		"node %s has room for the pod once pods of its own namespace or queue that leave are gone; the node is not held for it meanwhile", node)
 }
 
 // refuseNode ends the plan without a hold, and ends the hold if there is one.
