@@ -316,10 +316,22 @@ var cases = []struct {
 	{"law 2 stops", func(c *city) { c.slack, c.want = 900, 20_000 }, planner.Refuse},
 	{"law 2 stops late", func(c *city) { c.slack, c.want = 5000, 60_000 }, planner.Refuse},
 	{"over max", func(c *city) { c.max = true }, planner.Preempt},
+	{"law 2 stops below a max", func(c *city) { c.shapes, c.slack, c.want, c.max = 1, 2000, 20_000, true }, planner.Refuse},
 	{"over max refused", func(c *city) { c.slack, c.want, c.max = 5000, 60_000, true }, planner.Refuse},
 }
 
+// TestLaw2BelowAMax: where the queues below a max use too little above their guarantees, no plan is searched for,
+// and the refusal is final.
+func TestLaw2BelowAMax(t *testing.T) {
+	snapshot, ask := city{nodes: 200, podsPerNode: 30, shapes: 1, slack: 2000, want: 20_000, max: true}.snapshot(t)
+	d := search.Plan(snapshot, ask, planner.Params{})
+	expect.That(t, d.Stopped == planner.Law2 && d.Exhaustive, "stopped by %q, all weighed: %v", d.Stopped, d.Exhaustive)
+	expect.Says(t, d.Sentence(), "leaves every queue its guarantee (law 2): queue root.q00 uses ")
+}
+
+// BenchmarkPlan has filters that accept each node, so as many plans are kept as by the scheduler.
 func BenchmarkPlan(b *testing.B) {
+	params := planner.Params{Fits: func(string, []*planner.Pod) planner.Fit { return planner.Passes }}
 	for _, size := range []city{{nodes: 1000, podsPerNode: 20}, {nodes: 5000, podsPerNode: 30}} {
 		for _, c := range cases {
 			big := size
@@ -329,7 +341,7 @@ func BenchmarkPlan(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/nodes=%d/pods=%d", c.name, big.nodes, big.nodes*big.podsPerNode), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if d := search.Plan(snapshot, ask, planner.Params{}); d.Outcome != c.want {
+					if d := search.Plan(snapshot, ask, params); d.Outcome != c.want {
 						b.Fatal(d)
 					}
 				}

@@ -68,8 +68,11 @@ func (d Decision) refusal() string {
 	}
 	switch d.Stopped {
 	case Law2:
-		return lines(d.Changes, "no set of victims that is enough leaves every queue its guarantee (law 2)",
-			"queue %s uses %s, and no set of victims that is enough leaves it that (law 2)")
+		none := "no set of victims that is enough leaves every queue its guarantee (law 2)"
+		if len(d.OverMax) > 0 {
+			none += ": " + d.MaxNote()
+		}
+		return lines(d.Changes, none, "queue %s uses %s, and no set of victims that is enough leaves it that (law 2)")
 	case Law3:
 		return "the pods that could make room belong to the asker's own queue or application (law 3)"
 	case Law4:

@@ -12,7 +12,7 @@ import (
 type candidatePool struct {
 	candidates []candidate
 	// bound is a lower bound of the harm of any plan. enough is false if all candidates
-	// together do not free the excess.
+	// together do not free the excess, or may not by law 2.
 	bound  harm
 	enough bool
 	// whole is true if no candidate was omitted.
@@ -34,6 +34,9 @@ func (pl *planning) poolFor(sv *survey) *candidatePool {
 	for size := pl.poolSize; ; size *= 4 {
 		p := pl.newPool(sv, size)
 		p.bound, p.enough = lowerBound(p.candidates, pl.over)
+		if p.enough && slices.ContainsFunc(pl.over, func(g goal) bool { return sv.above(g.typ, g.depth) < g.amount }) {
+			p, pl.blocked = &candidatePool{whole: true}, true // law 2 leaves too little, whichever pods go
+		}
 		if p.enough || p.whole {
 			pl.exhaustive = pl.exhaustive && p.whole // an omitted candidate might be younger
 			sv.candidatePool = p

@@ -38,11 +38,11 @@ func (s *problem) requested(a *account, t int) (sum, least int64) {
 	return s.requests[a.depth].Request.At(t), s.requests[a.depth].Least.At(t)
 }
 
-// above returns how much of a type the queues that may lose pods for the asker use above
+// above returns how much of a type the queues below a depth that may lose pods for the asker use above
 // their guarantees (law 2).
-func (cv *contestedView) above(t int) int64 {
+func (cv *contestedView) above(t, depth int) int64 {
 	sum := int64(0)
-	for d := cv.fence; d < len(cv.path); d++ {
+	for d := max(cv.fence, depth); d < len(cv.path); d++ {
 		if !cv.mayAsk[d] {
 			continue
 		}
@@ -85,7 +85,7 @@ func (cv *contestedView) lacks() int {
 		return -1
 	}
 	for _, t := range cv.contested {
-		if cv.requests[0].Request.At(t) > planner.Plus(cv.ask.Group.Free.At(t), cv.above(t)) {
+		if cv.requests[0].Request.At(t) > planner.Plus(cv.ask.Group.Free.At(t), cv.above(t, 0)) {
 			return t
 		}
 	}
@@ -129,7 +129,7 @@ func (pl *planning) groupShortage(d *planner.Decision) *planner.GroupShortage {
 		})
 		t := cv.lacking
 		out.Type, out.Requested = pl.snapshot.Types[t], resources.Amount(cv.requests[0].Request.At(t))
-		out.Free, out.Above = resources.Amount(g.Free.At(t)), resources.Amount(cv.above(t))
+		out.Free, out.Above = resources.Amount(g.Free.At(t)), resources.Amount(cv.above(t, 0))
 		return out
 	}
 	return nil
