@@ -280,7 +280,7 @@ func TestPodsOfHoldsAreKnown(t *testing.T) {
 	ledger := reservations.NewLedger()
 	expect.OK(t, ledger.Place(reservations.Hold{
 		Asker: "asker", Node: "n1", Since: epoch, Chosen: []types.UID{"gone", "victim"},
-		Waits: reservations.Waits{Awaited: []types.UID{"elsewhere", "leaves"}},
+		Awaited: []types.UID{"elsewhere", "leaves"},
 	}))
 	c.Rest = &output.Rest{Holds: ledger.View()}
 	known := slices.Sorted(maps.Keys(New(told{Changes: c}).View().InHolds))

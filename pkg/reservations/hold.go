@@ -30,7 +30,13 @@ type Hold struct {
 	// LatestFrom bounds the time from which the time-out counts; zero for no bound. It is not
 	// part of the claim.
 	LatestFrom time.Time
-	Waits
+	// Awaited are the pods that the asker waits for, sorted: those chosen for it, and others that were
+	// already leaving.
+	Awaited []types.UID
+	// Own are those of its own namespace that it waited for since the hold began, gone or not, sorted;
+	// none while its PodGroup has not started. They are not part of the claim: after a restart those
+	// that are gone are not known.
+	Own []types.UID
 	// Chosen are the pods that were chosen as victims for the asker, gone or not, sorted.
 	Chosen []types.UID
 	// Decision identifies the decision that made the hold. It may be empty.
@@ -44,29 +50,13 @@ type Hold struct {
 	// ClearSince is since when no awaited pod is left; zero while any is.
 	ClearSince time.Time
 
-	entry
-}
-
-// entry is what only the ledger sets of a hold.
-type entry struct {
+	// Only the ledger sets these.
 	seq    uint64 // order of Place calls
 	placed bool   // the asker has a node
 }
 
-// Waits are the pods that an asker waits for, each list sorted.
-type Waits struct {
-	// Awaited are not gone: those chosen for the asker, and others that were already leaving.
-	Awaited []types.UID
-	// Own are those of its own namespace that it waited for since the hold began, gone or not; none
-	// while its PodGroup has not started. They are not part of the claim: after a restart those that
-	// are gone are not known.
-	Own []types.UID
-}
-
-func (w *Waits) copy() Waits { return Waits{slices.Clone(w.Awaited), slices.Clone(w.Own)} }
-
 // Clear reports whether no awaited pod is left.
-func (w *Waits) Clear() bool { return len(w.Awaited) == 0 }
+func (h *Hold) Clear() bool { return len(h.Awaited) == 0 }
 
 // TimeFrom returns the time from which the time-out of the hold counts. Every hold has
 // such a time, because a pod that it waits for may never terminate:
@@ -114,7 +104,7 @@ func (h *Hold) Claim() Claim {
 
 func (h *Hold) copy() Hold {
 	c := *h
-	c.Waits, c.Chosen = h.Waits.copy(), slices.Clone(h.Chosen)
+	c.Awaited, c.Own, c.Chosen = slices.Clone(h.Awaited), slices.Clone(h.Own), slices.Clone(h.Chosen)
 	return c
 }
 

@@ -42,7 +42,7 @@ func (l *Ledger) Place(h Hold) error {
 	}
 	l.seq++
 	c := h.copy()
-	c.entry = entry{seq: l.seq}
+	c.seq, c.placed = l.seq, false
 	c.normalize(c.Since)
 	p := &c
 	l.setAsker(p.Asker, p)
@@ -107,7 +107,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) {
 		return
 	}
 	h := old.copy()
-	h.Chosen, h.Waits = slices.Clone(d.Chosen), d.Waits.copy()
+	h.Chosen, h.Awaited, h.Own = slices.Clone(d.Chosen), slices.Clone(d.Awaited), slices.Clone(d.Own)
 	h.Decision, h.Note = d.Decision, d.Note
 	if !d.LatestFrom.IsZero() && d.LatestFrom.Before(h.LatestFrom) {
 		h.LatestFrom = d.LatestFrom

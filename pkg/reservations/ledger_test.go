@@ -20,7 +20,7 @@ var start = time.Unix(1000, 0)
 // hold returns a hold with one chosen victim that is gone and the given victims that are not.
 func hold(asker, node string, victims ...types.UID) Hold {
 	chosen := append([]types.UID{"gone"}, victims...)
-	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Waits: Waits{Awaited: victims}, Chosen: chosen}
+	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Awaited: victims, Chosen: chosen}
 }
 
 // but returns a function for Ledger.Overdue that counts each time-out from when the hold
@@ -66,12 +66,11 @@ func askers(holds []Hold) (out []types.UID) {
 func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1"))
-	victims := Waits{Awaited: []types.UID{"v"}}
 	for want, h := range map[string]Hold{
 		"the asker has no UID":           hold("", "n1"),
 		"no node is named":               hold("b", ""),
 		"it has no beginning":            {Asker: "b", Node: "n1", NodeBound: true},
-		"no pod was chosen to go for it": {Asker: "b", Node: "n1", Since: start, Waits: victims},
+		"no pod was chosen to go for it": {Asker: "b", Node: "n1", Since: start, Awaited: []types.UID{"v"}},
 		"it holds node n1":               hold("a", "n2"),
 	} {
 		expect.Fails(t, l.Place(h), want)
@@ -272,7 +271,7 @@ func TestHoldersGetTheirRoomInTheirTurn(t *testing.T) {
 		return resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: milli})
 	}
 	asks := func(milli resources.Amount, awaits ...types.UID) Hold {
-		return Hold{Request: cpu(milli), Waits: Waits{Awaited: awaits}}
+		return Hold{Request: cpu(milli), Awaited: awaits}
 	}
 	of := map[types.UID]resources.Amount{"soon": 100, "late": 300}
 	uses := func(uid types.UID) resources.Vector { return cpu(of[uid]) }
@@ -443,7 +442,7 @@ func TestChooseAgainKeepsTheHold(t *testing.T) {
 	l.Choose("first", Hold{Note: "it waits"}, later)
 	l.Choose("nobody", Hold{}, later)
 	due(t, l, but("second"), time.Minute) // after it began, as no pod was chosen for it
-	l.Choose("first", Hold{Waits: Waits{Awaited: []types.UID{"v"}}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
+	l.Choose("first", Hold{Awaited: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
 	expect.That(t, h.Since.Equal(start) && h.Decision == "d2", "%+v", h)
 	expect.That(t, !h.Clear() && h.Note == "" && h.NodeBound, "%+v", h)

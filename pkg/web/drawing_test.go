@@ -63,11 +63,10 @@ func TestStateOfAHold(t *testing.T) {
 	pods := func(uids ...types.UID) []types.UID { return uids }
 	for want, h := range map[string]reservations.Hold{
 		"waits for 2 pods to leave, 1 pod chosen to go for it": {
-			Chosen: pods("a"), Waits: reservations.Waits{Awaited: pods("a", "b")},
+			Chosen: pods("a"), Awaited: pods("a", "b"),
 		},
-		"waits for 1 pod that is leaving anyway": {Waits: reservations.Waits{Awaited: pods("b")}},
-		"waits: pods are preempted in 10s":       {Patient: true, Note: "pods are preempted in 10s"},
-		"waits: no victim is chosen yet":         {Patient: true},
+		"waits for 1 pod that is leaving anyway": {Awaited: pods("b")},
+		"waits: pods are preempted in 10s":       {Note: "pods are preempted in 10s"},
 		"has room there and is about to start":   {Chosen: pods("a")},
 	} {
 		expect.Same(t, "state", want, stateOf(&h))

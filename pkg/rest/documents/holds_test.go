@@ -23,7 +23,7 @@ func TestUntilIsShownOnceAHoldIsClear(t *testing.T) {
 		want time.Time
 	}{
 		"clear":                {reservations.Hold{Asker: "a"}, end},
-		"a victim is left":     {reservations.Hold{Asker: "a", Waits: reservations.Waits{Awaited: []types.UID{"v"}}}, time.Time{}},
+		"a victim is left":     {reservations.Hold{Asker: "a", Awaited: []types.UID{"v"}}, time.Time{}},
 		"none is decided yet":  {reservations.Hold{Asker: "a", Note: "it waits"}, time.Time{}},
 		"its asker has a node": {reservations.Hold{Asker: "placed"}, time.Time{}},
 	} {
@@ -33,7 +33,7 @@ func TestUntilIsShownOnceAHoldIsClear(t *testing.T) {
 
 func TestAHoldNamesWhatItWaitsFor(t *testing.T) {
 	v := &inventory.View{InHolds: map[types.UID]*inventory.Pod{}}
-	h := reservations.Hold{Node: "n1", Waits: reservations.Waits{Awaited: []types.UID{"elsewhere", "foreign", "victim"}}}
+	h := reservations.Hold{Node: "n1", Awaited: []types.UID{"elsewhere", "foreign", "victim"}}
 	for _, uid := range h.Awaited {
 		v.InHolds[uid] = &inventory.Pod{PodRecord: &output.PodRecord{
 			Pod: &objects.Pod{Identity: objects.Identity{UID: uid, Namespace: "ns", Name: string(uid)}},

@@ -25,7 +25,7 @@ func claimed(uid, node string) *objects.Pod {
 func hold(uid, node string) reservations.Hold {
 	return reservations.Hold{
 		Asker: types.UID(uid), Namespace: "ns", Name: uid, Node: node, Since: epoch,
-		Chosen: []types.UID{"v"}, Waits: reservations.Waits{Awaited: []types.UID{"v"}},
+		Chosen: []types.UID{"v"}, Awaited: []types.UID{"v"},
 	}
 }
 
