@@ -7,7 +7,7 @@ import "github.com/paddock-scheduler/paddock/pkg/planner"
 func (pl *planning) choose() (planner.Decision, bool) {
 	var last *plan // none of the dropped plans is better than this one
 	if pl.params.Fits != nil {
-		pl.more = pl.toBeat() != nil
+		pl.More = pl.toBeat() != nil
 		if pl.mostPlans < pl.params.MaxFits {
 			last = pl.toBeat()
 		}
@@ -20,8 +20,8 @@ func (pl *planning) choose() (planner.Decision, bool) {
 		if best.checked || pl.params.Fits == nil {
 			return pl.accept(best), true
 		}
-		if pl.fits >= pl.params.MaxFits {
-			pl.exhaustive, pl.more = false, true
+		if pl.FitsCalls >= pl.params.MaxFits {
+			pl.exhaustive, pl.More = false, true
 			break
 		}
 		pl.plans = pl.plans[1:]
@@ -30,14 +30,14 @@ func (pl *planning) choose() (planner.Decision, bool) {
 		case planner.Passes:
 			return pl.accept(best), true
 		case planner.Never:
-			pl.unfit = append(pl.unfit, best.node.Name)
+			pl.Unfit = append(pl.Unfit, best.node.Name)
 		case planner.Fails:
 			if wide := pl.widen(best.node); wide != nil {
 				pl.add(wide)
 			}
 		}
 	}
-	if last != nil && pl.fits < pl.params.MaxFits {
+	if last != nil && pl.FitsCalls < pl.params.MaxFits {
 		return planner.Decision{}, false
 	}
 	for _, p := range pl.plans {
@@ -50,7 +50,7 @@ func (pl *planning) choose() (planner.Decision, bool) {
 
 // fit runs the real filters.
 func (pl *planning) fit(n *planner.Node, victims []candidate) planner.Fit {
-	pl.fits++
+	pl.FitsCalls++
 	var without []*planner.Pod
 	for i := range victims {
 		if victims[i].onNode {
@@ -80,7 +80,7 @@ func (pl *planning) widen(n *planner.Node) *plan {
 	}
 	known := true
 	passes := func(victims []candidate) bool {
-		if pl.fits == pl.params.MaxFits {
+		if pl.FitsCalls == pl.params.MaxFits {
 			known = false
 			return false
 		}
@@ -88,7 +88,7 @@ func (pl *planning) widen(n *planner.Node) *plan {
 	}
 	if len(s.taken) == 0 || !s.reached() || !passes(s.taken) {
 		if known {
-			pl.unfit = append(pl.unfit, n.Name)
+			pl.Unfit = append(pl.Unfit, n.Name)
 		}
 		return nil
 	}

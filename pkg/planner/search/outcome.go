@@ -10,16 +10,8 @@ import (
 
 // decision returns a decision with all but the node, the victims and the numbers.
 func (pl *planning) decision(o planner.Outcome) planner.Decision {
-	d := planner.Decision{
-		Ask:        pl.ask,
-		Outcome:    o,
-		Exhaustive: pl.exhaustive,
-		FilterResults: planner.FilterResults{
-			FitsCalls: pl.fits,
-			More:      o == planner.Refuse && pl.more,
-			Unfit:     slices.Sorted(slices.Values(pl.unfit)),
-		},
-	}
+	d := planner.Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive, FilterResults: pl.FilterResults}
+	d.More, d.Unfit = d.More && o == planner.Refuse, slices.Sorted(slices.Values(d.Unfit))
 	if len(pl.path) > 0 {
 		d.Queue, d.Fence = pl.path[len(pl.path)-1].queue.Path, pl.path[pl.fence].queue.Path
 	}
@@ -67,7 +59,7 @@ func (pl *planning) refuse(by planner.Rule) planner.Decision {
 	switch {
 	case by != "":
 		d.Stopped = by
-	case pl.fits > 0:
+	case pl.FitsCalls > 0:
 		d.Stopped = planner.RuleFilters
 	case pl.blocked:
 		d.Stopped = planner.Law2

@@ -117,10 +117,8 @@ type tally struct {
 
 // filterRuns is what the real filters returned so far.
 type filterRuns struct {
-	fits  int             // calls of Fits
+	planner.FilterResults
 	asked []*planner.Node // the filters rejected their best plan
-	unfit []string
-	more  bool // there are nodes for which the filters did not run
 }
 
 // scratch is lists that are used again.
