@@ -66,7 +66,7 @@ func (c *connection) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.authority, "certificate-authority", "", "file with the certificate authority of an https --server; without it those of this machine")
 	f.StringVar(&c.serverName, "tls-server-name", "", "name that the certificate of an https --server is for, where the URL has another, as with kubectl port-forward")
 	f.BoolVar(&c.insecure, "insecure-skip-tls-verify", false, "do not verify the certificate of an https --server, such as one that the scheduler signed itself; for kubectl port-forward, which leads to the right pod")
-	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second, "how long to wait for an answer")
+	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second, "how long to wait for an answer; 0 for no limit")
 }
 
 // read reads the answer to a query at a path.
@@ -162,8 +162,6 @@ func (c *connection) namespace() string {
 
 // fetch asks once.
 func (c *connection) fetch(ctx context.Context, client *http.Client, method, at string, sent []byte) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(sent))
 	if err != nil {
 		return reply{}, &usageError{err}
@@ -216,6 +214,7 @@ func (c *connection) apiServer() (*http.Client, *url.URL, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("no cluster to ask: %w; set KUBECONFIG, --kubeconfig or --context", err)
 	}
+	config.Timeout = c.timeout
 	client, err := clientrest.HTTPClientFor(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("kubeconfig: %w", err)

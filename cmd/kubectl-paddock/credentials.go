@@ -22,7 +22,7 @@ func (c *connection) direct(server *url.URL) (*http.Client, error) {
 		case c.authority != "" || c.serverName != "" || c.insecure:
 			return nil, usagef("--certificate-authority, --tls-server-name and --insecure-skip-tls-verify are about HTTPS, and --server is %s", c.server)
 		}
-		return http.DefaultClient, nil
+		return &http.Client{Timeout: c.timeout}, nil
 	}
 	if c.insecure && (c.authority != "" || c.serverName != "") {
 		return nil, usagef("--insecure-skip-tls-verify verifies nothing: leave it out, or --certificate-authority and --tls-server-name")
@@ -56,7 +56,7 @@ func (c *connection) credentials() (*clientrest.Config, error) {
 		}
 	}
 	config := &clientrest.Config{
-		Host: c.server, UserAgent: user.UserAgent, Impersonate: user.Impersonate,
+		Host: c.server, Timeout: c.timeout, UserAgent: user.UserAgent, Impersonate: user.Impersonate,
 		BearerToken: user.BearerToken, BearerTokenFile: user.BearerTokenFile, ExecProvider: user.ExecProvider,
 		AuthProvider: user.AuthProvider, AuthConfigPersister: user.AuthConfigPersister,
 	}
