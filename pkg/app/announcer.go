@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -89,7 +88,7 @@ func (a *announcer) look() {
 	}
 	for _, w := range a.take(announceAtOnce) {
 		if a.recorder != nil {
-			a.recorder.Eventf(w.about, nil, corev1.EventTypeWarning, string(w.why.Code), w.action, "%s", events.Advice(w.why))
+			a.recorder.Eventf(w.about, nil, corev1.EventTypeWarning, string(w.why.Code), w.action, "%s", w.why.Advice())
 		}
 	}
 }

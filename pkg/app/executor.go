@@ -11,7 +11,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 )
 
@@ -23,7 +22,7 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, reco
 		Reject:   func(uid types.UID, message string) bool { return reject(h, uid, message) },
 		InPermit: func() []types.UID { return InPermit(h) },
 		Taints:   p.taints,
-		Note:     events.Note, Advice: events.Advice, Clock: p.Clock, Logger: logger.WithName("executor"),
+		Clock:    p.Clock, Logger: logger.WithName("executor"),
 	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan struct{})

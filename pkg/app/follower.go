@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/internal/locks"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -79,7 +78,7 @@ func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 	if !f.inForce() {
 		kept = "no pod of a queue is scheduled before there is a valid one"
 		f.read = true
-		f.store.SetNotReady(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %s", source, events.Note(err.Error())))
+		f.store.SetNotReady(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %s", source, reasons.Note(err.Error())))
 	}
 	f.mu.Unlock()
 	f.logger.Error(err, "The queue configuration cannot be used; "+kept, "source", source)
@@ -101,7 +100,7 @@ func (f *follower) Unreadable(err error, namespace, configMap string) {
 		why = append(why, f.unreadable[name])
 	}
 	f.store.SetNotReady(reasons.New(reasons.ConfigurationUnreadable, "the ConfigMaps in namespace %s cannot be read: %s",
-		namespace, events.Note(strings.Join(why, "; "))))
+		namespace, reasons.Note(strings.Join(why, "; "))))
 }
 
 // configuration returns the state of the configurations that were read.

@@ -28,7 +28,7 @@ func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report outpu
 	}
 	reason, message := corev1.PodReasonUnschedulable, report.Reason.Text
 	if report.Demand == objects.DemandBeyond {
-		reason, message = corev1.PodReasonSchedulingGated, objects.BeyondMessage+Advice(report.Reason)
+		reason, message = corev1.PodReasonSchedulingGated, objects.BeyondMessage+report.Reason.Advice()
 	}
 	// The message of the cycle says more than the one here, and that of the API server says less.
 	if c := informer.Condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Reason == reason &&

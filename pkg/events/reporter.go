@@ -156,7 +156,7 @@ func (r *Reporter) Tell(ctx context.Context, report output.Report) error {
 		return nil
 	}
 	if report.Warning {
-		r.event(pod, string(report.Reason.Code), Advice(report.Reason))
+		r.event(pod, string(report.Reason.Code), report.Reason.Advice())
 		return nil
 	}
 	if report.Demand != objects.DemandUnsaid {
@@ -174,7 +174,7 @@ func (r *Reporter) tellAdmitted(ctx context.Context, pod *corev1.Pod, report out
 	status, reason, message := corev1.ConditionTrue, admittedReason, "the pod was let through to be scheduled"
 	waits := !report.Reason.None()
 	if waits {
-		status, reason, message = corev1.ConditionFalse, string(report.Reason.Code), Advice(report.Reason)
+		status, reason, message = corev1.ConditionFalse, string(report.Reason.Code), report.Reason.Advice()
 	}
 	written, err := r.patch(ctx, pod, map[string]any{"uid": pod.UID}, map[string]any{
 		"type": Admitted, "status": status, "reason": reason, "message": message,

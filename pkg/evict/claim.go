@@ -100,7 +100,7 @@ func mayBeNominated(asker *corev1.Pod, w *output.Work) bool {
 func (e *Executor) endedCondition(w *output.Work) corev1.PodCondition {
 	c := corev1.PodCondition{
 		Type: reservations.HeldCondition, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(e.Clock.Now()),
-		Reason: string(w.Reason.Code), Message: e.Advice(w.Reason),
+		Reason: string(w.Reason.Code), Message: w.Reason.Advice(),
 	}
 	if w.Ended == reservations.Bound {
 		c.Reason, c.Message = boundReason, "The pod was bound to a node."

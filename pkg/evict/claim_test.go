@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -94,7 +93,7 @@ func TestAClaimCoversTheSameHoldWithFewerVictims(t *testing.T) {
 
 // warning is the event on a for a reason: with what helps.
 func warning(why reasons.Reason) string {
-	return fmt.Sprintf("yunikorn: a Warning %s Preempting: %s", why.Code, events.Advice(why))
+	return fmt.Sprintf("yunikorn: a Warning %s Preempting: %s", why.Code, why.Advice())
 }
 
 func TestTheEndsOfAHold(t *testing.T) {
@@ -130,7 +129,7 @@ func TestTheEndsOfAHold(t *testing.T) {
 				o.expectEvents(t, 0)
 				return
 			}
-			expect.Same(t, "message", events.Advice(why), held.Message)
+			expect.Same(t, "message", why.Advice(), held.Message)
 			expect.Same(t, "events", []string{warning(why)}, o.cluster.events())
 		})
 	}

@@ -48,10 +48,6 @@ type Executor struct {
 	Reject func(pod types.UID, message string) bool
 	// InPermit lists the pods that wait in Permit.
 	InPermit func() []types.UID
-	// Note makes a text fit for an event. Advice renders a reason with what to do about
-	// it.
-	Note   func(text string) string
-	Advice func(why reasons.Reason) string
 	// Taints keeps other schedulers off held nodes.
 	Taints *Taints
 	Clock  clock.WithTicker

@@ -36,7 +36,7 @@ func (e *Executor) inquire(ctx context.Context, a *asker, w *output.Work) error 
 	if why := e.Store.KubeletRefused(w.UID, reason, e.Clock.Now()); !why.None() {
 		e.Logger.V(2).Info("The kubelet refused a pod for which room was made", "pod", ref(w.Ref), "node", w.Hold.Node, "reason", reason)
 		e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning,
-			string(why.Code), "Preempting", "%s", e.Advice(why))
+			string(why.Code), "Preempting", "%s", why.Advice())
 	}
 	return nil
 }

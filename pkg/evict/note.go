@@ -21,9 +21,9 @@ func (e *Executor) tellAsker(w *output.Work, going []output.Victim) {
 	switch {
 	case w.Ended == reservations.Bound:
 	case !w.Reason.None():
-		e.tell(w, corev1.EventTypeWarning, w.Reason.Code, e.Advice(w.Reason))
+		e.tell(w, corev1.EventTypeWarning, w.Reason.Code, w.Reason.Advice())
 	default:
-		e.tell(w, corev1.EventTypeNormal, reasons.OfHold(len(going), w.Hold.Note), e.Note(askerNote(w, going)))
+		e.tell(w, corev1.EventTypeNormal, reasons.OfHold(len(going), w.Hold.Note), reasons.Note(askerNote(w, going)))
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
-	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -216,7 +215,7 @@ func newOffice(t *testing.T, c *cluster) *office {
 		Recorder: func(profile string) clientevents.EventRecorder { return voice{profile: profile, cluster: c} },
 		Reject:   func(types.UID, string) bool { return false },
 		InPermit: func() []types.UID { return nil },
-		Note:     events.Note, Advice: events.Advice, Clock: clock.RealClock{}, Logger: logger,
+		Clock:    clock.RealClock{}, Logger: logger,
 	}
 	o.Taints = NewTaints("yunikorn", func() TaintPolicy { return TaintNever }, c.nodes.Lister())
 	return o

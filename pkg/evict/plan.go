@@ -147,7 +147,7 @@ func (e *Executor) tellStuck(p *plan) {
 	e.Logger.Error(v.err, "Cannot mark or delete a victim; retrying for a while, then the plan is given up",
 		"victim", ref(v.Ref), "pod", ref(p.work.Ref), "patience", lastPatience)
 	e.tell(p.work, corev1.EventTypeWarning, reasons.MakingRoom,
-		e.Note(fmt.Sprintf("Pod %s/%s%s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
+		reasons.Note(fmt.Sprintf("Pod %s/%s%s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
 			v.Namespace, v.Name, ofQueue(v.Victim), p.work.Hold.Node, v.err, lastPatience)))
 }
 

@@ -233,7 +233,7 @@ func (e *Executor) tellVictim(a *asker, v *victim) {
 	if asker, _ := e.find(a.plan.work.Ref); asker != nil {
 		profile, about = asker.Spec.SchedulerName, asker
 	}
-	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", e.Note(v.Note))
+	e.Recorder(profile).Eventf(v.pod, about, corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", reasons.Note(v.Note))
 }
 
 // callFor makes a call for a victim, unless the plan is superseded.

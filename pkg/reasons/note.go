@@ -1,10 +1,6 @@
-package events
+package reasons
 
-import (
-	"strings"
-
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
-)
+import "strings"
 
 // maxNote is what the API server takes as the note of an event, in bytes.
 const maxNote = 1024
@@ -30,7 +26,7 @@ func shorten(s string, most int) string {
 // Advice is what an administrator is told of a reason: its sentence and what to
 // do about it. It is fit for an event; where it would be too long the sentence
 // is cut, not the remedy.
-func Advice(r reasons.Reason) string {
+func (r Reason) Advice() string {
 	remedy := r.Remedy()
 	if remedy == "" {
 		return Note(r.Text)
