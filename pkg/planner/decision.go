@@ -54,11 +54,11 @@ type Excess struct {
 
 // Rejection counts the pods that a rule excluded.
 type Rejection struct {
-	Rule Rule
-	Pods int
+	Rule Rule `json:"rule"`
+	Pods int  `json:"pods"`
 	// Named are the pods with their nodes; for RuleLingering, with grace periods, and for
-	// RuleRefused, with the reasons, in a refusal only.
-	Named []string
+	// RuleRefused, with the reasons, in a refusal only. The sentence has them.
+	Named []string `json:"-"`
 }
 
 // Decision is the outcome of a plan, with the numbers by which it was judged.

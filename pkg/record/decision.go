@@ -65,7 +65,7 @@ type Decision struct {
 	// Numbers are the amounts that the laws compared.
 	Numbers []Number `json:"numbers,omitempty"`
 	// Rejected counts the pods that could not be victims, by rule.
-	Rejected []Rejection `json:"rejected,omitempty"`
+	Rejected []planner.Rejection `json:"rejected,omitempty"`
 	// OptedOut counts victims that had opted out, Violations disruptions beyond what
 	// PodDisruptionBudgets allow.
 	OptedOut   int   `json:"optedOut,omitempty"`
@@ -138,12 +138,6 @@ type Number struct {
 	Short *resources.Amount `json:"short,omitempty"`
 }
 
-// Rejection counts the pods that a rule excluded.
-type Rejection struct {
-	Rule string `json:"rule"`
-	Pods int    `json:"pods"`
-}
-
 // Stage is a step in the life of a decision, with the name of its output.StepKind. The last stage
 // of a hold is named after the end of the hold: bound, deleted, superseded, node gone, node
 // unschedulable, timed out or given up.
@@ -183,7 +177,7 @@ func DecisionOf(s *output.Step) *Decision {
 // addQueue adds the decision of queue preemption.
 func (d *Decision) addQueue(q *planner.Decision, types []string) {
 	d.Node, d.Contested, d.OptedOut, d.Violations = q.Node, q.Contested, q.OptedOut, q.Violations
-	d.Unfit, d.FilterCalls, d.Incomplete = q.Unfit, q.FitsCalls, !q.Exhaustive
+	d.Unfit, d.FilterCalls, d.Incomplete, d.Rejected = q.Unfit, q.FitsCalls, !q.Exhaustive, q.Rejected
 	if q.Queue != "" {
 		d.Queue = q.Queue
 	}
@@ -203,7 +197,6 @@ func (d *Decision) addQueue(q *planner.Decision, types []string) {
 			Law: "7", Queue: x.Queue, Resource: x.Type, Used: new(x.Used), Asked: new(x.Asked), Taken: new(x.Taken), Max: new(x.Max),
 		})
 	}
-	d.reject(q.Rejected)
 }
 
 func (d *Decision) addChanges(law string, changes []planner.Change) {
@@ -218,7 +211,7 @@ func (d *Decision) addChanges(law string, changes []planner.Change) {
 // addNodeBound adds the decision about the only node that a pod can run on.
 func (d *Decision) addNodeBound(r *daemonset.Decision, types []string) {
 	d.Kind, d.Node, d.OptedOut, d.Violations, d.FilterCalls = NodeBound, r.Node, r.OptedOut, r.Violations, r.FitsCalls
-	d.Message = r.Sentence()
+	d.Message, d.Rejected = r.Sentence(), r.Rejected
 	for i := range r.Victims {
 		v := &r.Victims[i]
 		d.Victims = append(d.Victims, Victim{
@@ -231,13 +224,6 @@ func (d *Decision) addNodeBound(r *daemonset.Decision, types []string) {
 		if n.Short > 0 {
 			d.Contested = append(d.Contested, n.Type)
 		}
-	}
-	d.reject(r.Rejected)
-}
-
-func (d *Decision) reject(list []planner.Rejection) {
-	for _, r := range list {
-		d.Rejected = append(d.Rejected, Rejection{Rule: string(r.Rule), Pods: r.Pods})
 	}
 }
 
