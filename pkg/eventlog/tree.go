@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -64,20 +63,16 @@ func (l *Log) settings(old *queues.Settings, q *queues.Queue) {
 		l.put(Record{Type: Queue, Change: Set, Detail: QueueType, Object: q.Path, Message: message})
 	}
 	if !old.Max.Equal(q.Max) {
-		l.quota(q, QueueMax, q.Max.All())
+		l.quota(q, QueueMax, q.Max.Map())
 	}
 	if !old.Guaranteed.Equal(q.Guaranteed) {
-		l.quota(q, QueueGuarantee, q.Guaranteed.All())
+		l.quota(q, QueueGuarantee, q.Guaranteed.Map())
 	}
 	l.limits(q, old.Limits, q.Limits)
 }
 
-func (l *Log) quota(q *queues.Queue, d Detail, quota iter.Seq2[string, resources.Amount]) {
-	var entries []resources.Entry
-	for name, amount := range quota {
-		entries = append(entries, resources.Entry{Name: name, Amount: amount})
-	}
-	l.put(Record{Type: Queue, Change: Set, Detail: d, Object: q.Path, Amount: resources.VectorOf(entries...)})
+func (l *Log) quota(q *queues.Queue, d Detail, amounts map[string]resources.Amount) {
+	l.put(Record{Type: Queue, Change: Set, Detail: d, Object: q.Path, Amount: resources.VectorFrom(amounts)})
 }
 
 // limited is a limit as one user, or one group, has it.
