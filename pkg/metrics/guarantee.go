@@ -25,7 +25,7 @@ type Guarantees struct {
 	Leading func() bool
 	Clock   clock.WithTicker
 
-	meter *unmet.Meter
+	meter unmet.Meter
 }
 
 // Run looks once a second until the context ends.
@@ -34,9 +34,6 @@ func (g *Guarantees) Run(ctx context.Context) {
 }
 
 func (g *Guarantees) look(now time.Time) {
-	if g.meter == nil {
-		g.meter = unmet.NewMeter()
-	}
 	if !g.Leading() {
 		g.meter.Pause()
 		return

@@ -141,7 +141,7 @@ type script struct {
 	input   *output.PlanInput           // a plan that has begun
 	there   *output.NodeBoundPlanInput  // the same for a node-bound pod
 	due     time.Time                   // the deadline that was returned last; zero for none
-	meter   *unmet.Meter
+	meter   unmet.Meter
 	unmet   map[unmet.Demand]time.Duration // so far
 	readers *readers
 }
@@ -168,7 +168,7 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) {
 		"queues-of-namespace": &made.PerNamespace, "standby": &o.Standby, "started": &started, "podgroups": &follows,
 	})
 	*s = script{store: store.New(specification(t, d.Input), o), now: epoch, pods: map[string]*objects.Pod{}, known: map[types.UID]bool{}, nodes: map[string]resources.Vector{}}
-	s.meter, s.unmet, s.readers = unmet.NewMeter(), map[unmet.Demand]time.Duration{}, newReaders(s.store)
+	s.meter, s.unmet, s.readers = unmet.Meter{}, map[unmet.Demand]time.Duration{}, newReaders(s.store)
 	if follows {
 		s.store.FollowPodGroups()
 	}

@@ -150,7 +150,7 @@ var told = map[Demand]time.Duration{
 type looking func(m *Meter, now time.Time, found []Demand) ([]Demand, time.Duration, []time.Duration)
 
 func tell(look looking) (map[Demand]time.Duration, [][]time.Duration) {
-	m, totals, all := NewMeter(), map[Demand]time.Duration{}, [][]time.Duration{}
+	m, totals, all := &Meter{}, map[Demand]time.Duration{}, [][]time.Duration{}
 	for _, l := range story {
 		unmet, passed, ended := look(m, at(l.at), l.found)
 		for _, d := range unmet {
@@ -193,7 +193,7 @@ func late(m *Meter, now time.Time, found []Demand) ([]Demand, time.Duration, []t
 }
 
 func TestMeterForgets(t *testing.T) {
-	m := NewMeter()
+	m := &Meter{}
 	m.Look(at(0), []Demand{aDelayed, bRefused})
 	m.Look(at(2), []Demand{aDelayed, bRefused})
 	m.Pause() // another process leads

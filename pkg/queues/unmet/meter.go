@@ -6,15 +6,12 @@ import (
 	"time"
 )
 
-// Meter tells how long demand was unmet. Make one with NewMeter.
+// Meter tells how long demand was unmet. The zero Meter has not looked yet.
 type Meter struct {
-	at    time.Time // of the last look; zero before the first
-	found []Demand  // at the last look
-	since map[string]time.Time
+	at    time.Time            // of the last look; zero before the first
+	found []Demand             // at the last look
+	since map[string]time.Time // by queue of found: since when there is unmet demand
 }
-
-// NewMeter returns an empty meter.
-func NewMeter() *Meter { return &Meter{since: map[string]time.Time{}} }
 
 // Look records the unmet demand that was found at a time, with each queue at most once. It
 // returns what the last look found and the time that has passed since: each of these was unmet
@@ -30,26 +27,22 @@ func (m *Meter) Look(now time.Time, found []Demand) (unmet []Demand, passed time
 	if passed = now.Sub(m.at); passed > 0 {
 		unmet, m.at = m.found, now
 	}
-	still := make(map[string]bool, len(found))
+	since := make(map[string]time.Time, len(found))
 	for _, d := range found {
-		still[d.Queue] = true
-		if _, known := m.since[d.Queue]; !known {
-			m.since[d.Queue] = now
+		since[d.Queue] = now
+		if before, known := m.since[d.Queue]; known {
+			since[d.Queue] = before
 		}
 	}
 	for _, queue := range slices.Sorted(maps.Keys(m.since)) {
-		if !still[queue] {
+		if _, still := since[queue]; !still {
 			ended = append(ended, now.Sub(m.since[queue]))
-			delete(m.since, queue)
 		}
 	}
-	m.found = slices.Clone(found)
+	m.found, m.since = slices.Clone(found), since
 	return unmet, passed, ended
 }
 
 // Pause forgets what the last look found. The time until the next look is not added, and no
 // demand counts as ended.
-func (m *Meter) Pause() {
-	m.at, m.found = time.Time{}, nil
-	clear(m.since)
-}
+func (m *Meter) Pause() { *m = Meter{} }
