@@ -247,7 +247,7 @@ func (x *Demand) orderMatters(waiting []types.UID) func(*model.Pod) bool {
 // run places the pods of a trial in their order. Those that are left in it are beyond.
 func (t *trial) run(x *Demand, now time.Time) {
 	for ask, ok := t.index.Next(); ok; ask, ok = t.index.Next() {
-		p := t.pods[ask]
+		p := x.m.Pods[types.UID(ask.UID())]
 		members := t.groups[p.PodGroup]
 		delete(t.groups, p.PodGroup)
 		if len(members) > 0 {
@@ -259,7 +259,7 @@ func (t *trial) run(x *Demand, now time.Time) {
 			continue
 		}
 		x.set(p, queues.Granted, now)
-		t.place(ask)
+		t.place(p)
 	}
 }
 
@@ -276,16 +276,16 @@ func (x *Demand) beyond(p *model.Pod, queue queues.Verdict) queues.Verdict {
 
 // setGroup decides on a PodGroup when the first of its members is next in the trial, and
 // takes the members that it decides on out of it.
-func (x *Demand) setGroup(t *trial, g *model.PodGroup, members []*order.Ask, now time.Time) {
+func (x *Demand) setGroup(t *trial, g *model.PodGroup, members []*model.Pod, now time.Time) {
 	v := x.decideGroup(g)
-	for _, ask := range members {
-		switch m := t.pods[ask]; {
+	for _, m := range members {
+		switch {
 		case !v.OK():
 			x.set(m, v, now)
-			t.remove(ask)
+			t.remove(m)
 		case x.m.Pending.Demand.HasMember(m.UID):
 			x.set(m, v, now)
-			t.place(ask)
+			t.place(m)
 		}
 	}
 }
@@ -294,9 +294,8 @@ func (x *Demand) setGroup(t *trial, g *model.PodGroup, members []*order.Ask, now
 type trial struct {
 	tree   *queues.Draft
 	index  *order.Index
-	pods   map[*order.Ask]*model.Pod
 	byUID  map[types.UID]*order.Ask
-	groups map[*model.PodGroup][]*order.Ask // of those that have not started
+	groups map[*model.PodGroup][]*model.Pod // members of those that have not started
 	apps   map[*model.App]*order.App
 	used   map[*model.App]resources.Vector // committed plus placed
 	below  map[queues.ID]resources.Vector  // placed below a queue
@@ -307,9 +306,8 @@ func (x *Demand) newTrial() *trial {
 	t := &trial{
 		tree:   x.m.Cache.Tree(),
 		index:  order.NewIndex(),
-		pods:   map[*order.Ask]*model.Pod{},
 		byUID:  map[types.UID]*order.Ask{},
-		groups: map[*model.PodGroup][]*order.Ask{},
+		groups: map[*model.PodGroup][]*model.Pod{},
 		apps:   map[*model.App]*order.App{},
 		used:   map[*model.App]resources.Vector{},
 		below:  map[queues.ID]resources.Vector{},
@@ -330,10 +328,9 @@ func (t *trial) push(p *model.Pod, starts bool) {
 		t.apps[a], t.used[a] = t.index.NewApp(a.Leaf, a.Name.String(), a.Submitted, class), a.Committed()
 		t.index.SetAppUsed(t.apps[a], t.used[a])
 	}
-	ask := t.index.Push(t.apps[a], p.AskKey(), p.Request, "")
-	t.pods[ask], t.byUID[p.UID] = p, ask
+	t.byUID[p.UID] = t.index.Push(t.apps[a], p.AskKey(), p.Request, "")
 	if p.GroupIncomplete() {
-		t.groups[p.PodGroup] = append(t.groups[p.PodGroup], ask)
+		t.groups[p.PodGroup] = append(t.groups[p.PodGroup], p)
 	}
 }
 
@@ -349,17 +346,15 @@ func (t *trial) addPath(id queues.ID) {
 	t.index.SetUsed(id, q.Committed(), q.CommittedKept())
 }
 
-// remove takes an ask out of the trial.
-func (t *trial) remove(ask *order.Ask) {
-	delete(t.byUID, t.pods[ask].UID)
-	delete(t.pods, ask)
-	t.index.Remove(ask)
+// remove takes a pod out of the trial.
+func (t *trial) remove(p *model.Pod) {
+	t.index.Remove(t.byUID[p.UID])
+	delete(t.byUID, p.UID)
 }
 
-// place takes an ask out of the trial, as if its pod ran.
-func (t *trial) place(ask *order.Ask) {
-	p := t.pods[ask]
-	t.remove(ask)
+// place takes a pod out of the trial, as if it ran.
+func (t *trial) place(p *model.Pod) {
+	t.remove(p)
 	a := p.App
 	t.used[a] = t.used[a].Add(p.Request)
 	t.index.SetAppUsed(t.apps[a], t.used[a])
