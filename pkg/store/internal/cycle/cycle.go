@@ -38,8 +38,8 @@ func New(
 	return &Cycle{m, demand, states, slots, held, p, life}
 }
 
-// Gate is Gate of the store under the lock. changed is false if at most the pod went from Admitted
-// to Scheduling, which no other pod and no reader depends on.
+// Gate is Gate of the store under the lock. changed is false if nothing changed that another pod or a
+// reader depends on: the pod stays in its state, or went from Admitted to Scheduling.
 func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed bool) {
 	p, known := x.m.Pods[uid]
 	switch {
@@ -58,6 +58,7 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 	case !x.m.Started:
 		return reasons.Brief(reasons.Starting), false
 	}
+	before := p.State
 	if p.State == state.Scheduling && p.Asker.HoldsNode() {
 		x.holds.FailedHolder(p, now)
 	}
@@ -71,9 +72,9 @@ func (x *Cycle) Gate(uid types.UID, now time.Time) (why reasons.Reason, changed 
 		x.states.Requeue(p, now)
 	}
 	if p.State.HasNode() {
-		return reasons.Reason{}, true // it has passed every gate
+		return reasons.Reason{}, false // it has passed every gate
 	}
-	return reasons.Brief(x.states.Last(p).Code), true
+	return reasons.Brief(x.states.Last(p).Code), p.State != before
 }
 
 // begin begins a cycle of an admitted pod.
