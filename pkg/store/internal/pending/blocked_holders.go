@@ -60,6 +60,9 @@ func (x *BlockedHolders[P]) All() iter.Seq[P] { return maps.Keys(x.at) }
 // Take returns the pods whose queue got more room since the last call; order is a strict
 // total order.
 func (x *BlockedHolders[P]) Take(order func(a, b P) int) []P {
+	if len(x.due) == 0 {
+		return nil // as after nearly every change
+	}
 	out := slices.SortedFunc(maps.Keys(x.due), order)
 	clear(x.due)
 	return out

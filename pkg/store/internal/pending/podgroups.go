@@ -145,8 +145,11 @@ func (x *PodGroups[P, D]) TouchRefused(at queues.ID) {
 	}
 }
 
-// Touched returns the marked groups by name.
+// Touched returns the marked groups by name. Each change calls it, nearly always without any.
 func (x *PodGroups[P, D]) Touched() []*PodGroup[P, D] {
+	if len(x.touched) == 0 {
+		return nil
+	}
 	return slices.SortedFunc(maps.Keys(x.touched), func(a, b *PodGroup[P, D]) int { return a.name.compare(b.name) })
 }
 
