@@ -12,9 +12,10 @@ import (
 type candidatePool struct {
 	candidates []candidate
 	// bound is a lower bound of the harm of any plan. enough is false if all candidates
-	// together do not free the excess, or may not by law 2.
-	bound  harm
-	enough bool
+	// together do not free the excess. blocked is true if only law 2 is the reason: then there are
+	// no candidates.
+	bound           harm
+	enough, blocked bool
 	// whole is true if no candidate was omitted.
 	whole bool
 }
@@ -35,7 +36,7 @@ func (pl *planning) poolFor(sv *survey) *candidatePool {
 		p := pl.newPool(sv, size)
 		p.bound, p.enough = lowerBound(p.candidates, pl.over)
 		if p.enough && slices.ContainsFunc(pl.over, func(g goal) bool { return sv.above(g.typ, g.depth) < g.amount }) {
-			p, pl.blocked = &candidatePool{whole: true}, true // law 2 leaves too little, whichever pods go
+			p = &candidatePool{whole: true, blocked: true}
 		}
 		if p.enough || p.whole {
 			pl.exhaustive = pl.exhaustive && p.whole // an omitted candidate might be younger

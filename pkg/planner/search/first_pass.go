@@ -103,6 +103,7 @@ func (pl *planning) leastHarm(sv *survey) (harm, bool) {
 		if compareHarm(p.bound, h) > 0 {
 			h = p.bound
 		}
+		pl.blocked = pl.blocked || p.blocked
 		return h, p.enough
 	}
 	return h, true
