@@ -27,12 +27,13 @@ type about struct {
 	limit                 int
 }
 
-func (a *about) addFlags(cmd *cobra.Command, what string) {
+// addFlags adds the flags; what is shown, and limited are those that --limit is about.
+func (a *about) addFlags(cmd *cobra.Command, what, limited string) {
 	f := cmd.Flags()
 	f.StringVarP(&a.namespace, "namespace", "n", "", "only "+what+" for pods of this namespace")
 	f.StringVar(&a.pod, "pod", "", "only "+what+" for pods of this name")
 	f.StringVar(&a.queue, "queue", "", "only "+what+" for pods of this queue, or of queues below it")
-	f.IntVar(&a.limit, "limit", 20, "how many at most, the last first")
+	f.IntVar(&a.limit, "limit", 20, "how many "+limited+" at most, the last first")
 }
 
 // read asks for what is wanted at a path.
@@ -72,7 +73,7 @@ asked about.`,
 		},
 	}
 	output = addOutput(cmd)
-	which.addFlags(cmd, "decisions")
+	which.addFlags(cmd, "decisions", "decisions")
 	cmd.Flags().StringVar(&which.victim, "victim", "", "only decisions by which the pod of this name or UID was to go")
 	cmd.AddCommand(newVerify(conn))
 	return cmd

@@ -37,7 +37,7 @@ With --ended, the last holds that are over, and why they ended.`,
 		},
 	}
 	output = addOutput(cmd)
-	which.addFlags(cmd, "holds")
+	which.addFlags(cmd, "holds", "holds that ended")
 	cmd.Flags().BoolVar(&ended, "ended", false, "show those that are over")
 	return cmd
 }
