@@ -266,8 +266,7 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decided *record.Record) {
 	metrics.Register()
 	metrics.Follow(&s.Readers, shown)
-	decided.Follow(metrics.NewDecisions().Count)
-	decided.Missing(metrics.StepsLost)
+	decided.Follow(metrics.NewDecisions().Count, metrics.StepsLost)
 	guarantees := &metrics.Guarantees{Store: &s.Readers, Leading: p.Leader.Leading, Clock: p.Clock}
 	go guarantees.Run(ctx)
 }

@@ -29,9 +29,9 @@ type Source interface {
 
 // Record is what was decided. Make one with New.
 type Record struct {
-	source    Source
-	followers []func(*output.Step)
-	missed    func(steps int)
+	source   Source
+	follower func(*output.Step) // nil for none, as missed
+	missed   func(steps int)
 
 	mu        locks.Mutex          // guards the rest
 	most      int                  // of each kind that is remembered; mostKept except in tests
@@ -68,13 +68,12 @@ func New(source Source) *Record {
 	return &Record{source: source, most: mostKept, decisions: map[string]*Decision{}, latest: map[types.UID]string{}, current: map[types.UID]string{}}
 }
 
-// Follow has a function told of every step, in order, by one goroutine, after the
-// record knows it. The step is not to be changed. Call it before Run.
-func (r *Record) Follow(f func(*output.Step)) { r.followers = append(r.followers, f) }
-
-// Missing has a function told how many steps were lost, whenever some were, by the
-// goroutine that records. Call it before Run.
-func (r *Record) Missing(f func(steps int)) { r.missed = f }
+// Follow has a function told of every step, in order, after the record knows it, and another one
+// how many steps were lost, whenever some were. The goroutine that records calls both. The step
+// is not to be changed. Call it before Run.
+func (r *Record) Follow(step func(*output.Step), missed func(steps int)) {
+	r.follower, r.missed = step, missed
+}
 
 // Run records until the context ends.
 func (r *Record) Run(ctx context.Context) {
@@ -100,8 +99,8 @@ func (r *Record) Take() {
 	for i := range events {
 		step := events[i].Step
 		r.add(step)
-		for _, f := range r.followers {
-			f(step)
+		if r.follower != nil {
+			r.follower(step)
 		}
 	}
 }

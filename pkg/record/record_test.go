@@ -342,18 +342,17 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestRunTellsFollowers: every step, in order, once the record knows it; and what was lost is counted.
-func TestRunTellsFollowers(t *testing.T) {
+// TestRunTellsTheFollower: every step, in order, once the record knows it; and what was lost is counted.
+func TestRunTellsTheFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &source{ready: make(chan struct{}, 1), lost: 3}
 		r := New(j)
 		var told []output.StepKind
+		missed := 0
 		r.Follow(func(s *output.Step) {
 			expect.That(t, r.Last(s.UID) != nil, "a follower hears of it before the record")
 			told = append(told, s.Kind)
-		})
-		missed := 0
-		r.Missing(func(steps int) { missed += steps })
+		}, func(steps int) { missed += steps })
 		s := &story{Record: New(&source{}), source: j, now: began}
 		s.hold("a", "d1") // into the source, for another record takes nothing from it
 		s.step(output.StepCommitted, "a", nil)
