@@ -128,7 +128,10 @@ func (l *launcher) start(ctx context.Context) (*localcluster.Cluster, error) {
 // startScheduler starts our scheduler. On a cluster that exists it has only our profile:
 // default-scheduler is the cluster's own.
 func (l *launcher) startScheduler(ctx context.Context, cluster *localcluster.Cluster) error {
-	o := localcluster.SchedulerOptions{Binary: l.binary("scheduler"), Config: manifests.TwoProfiles, RESTAddress: l.restAddress}
+	o := localcluster.SchedulerOptions{
+		Binary: l.binary("scheduler"), Config: manifests.TwoProfiles,
+		Arguments: []localcluster.Argument{{Plugin: "QueueSort", Name: "restAddress", Value: l.restAddress}},
+	}
 	if l.kubeconfig != "" {
 		o.Config, o.LeaderElection = manifests.SecondScheduler, true
 	}

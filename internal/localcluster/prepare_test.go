@@ -126,14 +126,17 @@ func TestFlagsOfManifests(t *testing.T) {
 	expect.Same(t, "arguments", want, run.args)
 }
 
-func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
+func TestArgumentsAreWrittenToAllProfiles(t *testing.T) {
 	dir := t.TempDir()
+	args := []Argument{{"QueueSort", "restAddress", "127.0.0.1:6"}, {"NodeReservation", "holdTaint", "Never"}, {"QueueSort", "restAddress", "127.0.0.1:7"}}
 	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles, manifests.TwoProfilesDaemonSets} {
-		expect.Get(prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: shipped, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}))(t)
+		expect.Get(prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: shipped, Kubeconfig: "/k", Arguments: args}))(t)
 		got := expect.Get(os.ReadFile(filepath.Join(dir, "scheduler", "config.yaml")))(t)
 		want := strings.Count(string(shipped), "name: QueueSort\n")
 		expect.That(t, want > 0, "there is no profile in\n%s", shipped)
-		expect.Same(t, "addresses written", want, strings.Count(string(got), "restAddress: 127.0.0.1:7\n"))
+		for _, line := range []string{"      restAddress: 127.0.0.1:7\n    name: QueueSort\n", "      holdTaint: Never\n    name: NodeReservation\n"} {
+			expect.Same(t, line, want, strings.Count(string(got), line))
+		}
 	}
 }
 
@@ -141,11 +144,11 @@ func TestBadSchedulerOptions(t *testing.T) {
 	dir := t.TempDir()
 	plain := []byte("profiles: [{schedulerName: a}, 7]\n")
 	for want, o := range map[string]SchedulerOptions{
-		"only comments":     {Binary: "b", Config: []byte("# none\n")},
-		"did not find":      {Binary: "b", Config: []byte("a: [\n")},
-		"args of QueueSort": {Binary: "b", Config: plain, RESTAddress: "127.0.0.1:7"},
-		"need a Config":     {Binary: "b", Flags: []string{"--config=/etc/s.yaml"}},
-		"and --config=":     {Binary: "b", Config: plain, Flags: []string{"--v=2"}},
+		"only comments":  {Binary: "b", Config: []byte("# none\n")},
+		"did not find":   {Binary: "b", Config: []byte("a: [\n")},
+		"holdTaint of X": {Binary: "b", Config: []byte("profiles: [7]\n"), Arguments: []Argument{{Plugin: "X", Name: "holdTaint"}}},
+		"need a Config":  {Binary: "b", Flags: []string{"--config=/etc/s.yaml"}},
+		"and --config=":  {Binary: "b", Config: plain, Flags: []string{"--v=2"}},
 	} {
 		expect.Refused(prepareScheduler(dir, o))(t, want)
 	}

@@ -25,10 +25,8 @@ type SchedulerOptions struct {
 	// clientConnection.kubeconfig is added, because kube-scheduler ignores --kubeconfig
 	// beside --config.
 	Config []byte
-	// RESTAddress is the host:port of the REST interface, written to argument restAddress
-	// in Config. Empty means the address in Config. It needs a Config with
-	// arguments of QueueSort.
-	RESTAddress string
+	// Arguments are written to all profiles of Config, the last one of a name counts.
+	Arguments []Argument
 	// Kubeconfig is the path of the kubeconfig to use. Empty means that of UserScheduler.
 	Kubeconfig string
 	// LeaderElection enables leader election. Then the scheduler is ready when it serves,
@@ -40,6 +38,12 @@ type SchedulerOptions struct {
 	Flags []string
 	// Args are appended to the flags, Env to the environment ("NAME=value").
 	Args, Env []string
+}
+
+// Argument is an argument of a plugin.
+type Argument struct {
+	Plugin, Name string
+	Value        any
 }
 
 // StartScheduler starts a scheduler and waits until its /readyz answers: its caches are in sync, its first cycles may run.
@@ -113,8 +117,7 @@ func shippedFlags(flags []string, config, kubeconfig string) ([]string, error) {
 	return out, nil
 }
 
-// writeSchedulerConfig writes a configuration with its kubeconfig, and with the REST address if
-// one is given.
+// writeSchedulerConfig writes a configuration with its kubeconfig and arguments.
 func writeSchedulerConfig(to string, o SchedulerOptions) error {
 	var config map[string]any
 	if err := yaml.UnmarshalStrict(o.Config, &config); err != nil {
@@ -129,8 +132,10 @@ func writeSchedulerConfig(to string, o SchedulerOptions) error {
 	}
 	connection["kubeconfig"] = o.Kubeconfig
 	config["clientConnection"] = connection
-	if o.RESTAddress != "" && setRESTAddress(config, o.RESTAddress) == 0 {
-		return errors.New("scheduler configuration: no profile has pluginConfig with args of QueueSort, where restAddress belongs")
+	for _, a := range o.Arguments {
+		if setArgument(config, a) == 0 {
+			return fmt.Errorf("scheduler configuration: there is no profile, where %s of %s belongs", a.Name, a.Plugin)
+		}
 	}
 	data, err := yaml.Marshal(config)
 	if err == nil {
@@ -142,22 +147,28 @@ func writeSchedulerConfig(to string, o SchedulerOptions) error {
 	return nil
 }
 
-// setRESTAddress writes the address to the arguments of QueueSort in all profiles, which must be the same in all, and returns
-// how many there are.
-func setRESTAddress(config map[string]any, address string) int {
-	count := 0
-	profiles, _ := config["profiles"].([]any) // an entry of another form has no arguments either
+// setArgument sets an argument in all profiles and returns how many there are.
+func setArgument(config map[string]any, a Argument) (count int) {
+	profiles, _ := config["profiles"].([]any)
 	for _, p := range profiles {
-		profile, _ := p.(map[string]any)
-		plugins, _ := profile["pluginConfig"].([]any)
-		for _, c := range plugins {
-			plugin, _ := c.(map[string]any)
-			args, ok := plugin["args"].(map[string]any)
-			if plugin["name"] == "QueueSort" && ok {
-				args["restAddress"] = address
-				count++
-			}
+		if profile, ok := p.(map[string]any); ok { // the scheduler refuses an entry of another form
+			argsOf(profile, a.Plugin)[a.Name] = a.Value
+			count++
 		}
 	}
 	return count
+}
+
+// argsOf returns the arguments of a plugin in a profile, which may be new.
+func argsOf(profile map[string]any, plugin string) map[string]any {
+	plugins, _ := profile["pluginConfig"].([]any)
+	for _, p := range plugins {
+		config, _ := p.(map[string]any)
+		if args, ok := config["args"].(map[string]any); ok && config["name"] == plugin {
+			return args
+		}
+	}
+	args := map[string]any{}
+	profile["pluginConfig"] = append(plugins, map[string]any{"name": plugin, "args": args})
+	return args
 }

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
@@ -50,7 +49,6 @@ type env struct {
 	id       string // short and unique; names and labels begin with it
 	ns       string // where pods are created
 	settings settings
-	config   []byte // of the scheduler
 	rest     string // address of the REST interface
 	process  *localcluster.Process
 	nodePool string
@@ -58,20 +56,14 @@ type env struct {
 
 // settings say how the scheduler of a test is started.
 type settings struct {
-	shipped []byte     // a shipped configuration; nil means the one for a second scheduler
-	args    []argument // further arguments of plugins
+	shipped []byte // a shipped configuration; nil means the one for a second scheduler
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
-	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env are honoured.
+	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Arguments, Args and Env are honoured.
 	// With Flags, the scheduler learns configNamespace only from these and Env.
 	launch localcluster.SchedulerOptions
 	// refused is true if RBAC forbids some requests of the scheduler of this test.
 	refused bool
-}
-
-type argument struct {
-	plugin, name string
-	value        any
 }
 
 var tests atomic.Int32
@@ -94,14 +86,16 @@ func setup(t *testing.T, queues string, options ...func(*settings)) *env {
 	if queues != "" {
 		e.configure(queues)
 	}
-	e.writeSchedulerConfig()
+	e.rest = expect.Get(localcluster.FreeAddress())(t)
 	t.Cleanup(e.tearDown)
 	e.start()
 	return e
 }
 
 func arg(plugin, name string, value any) func(*settings) {
-	return func(s *settings) { s.args = append(s.args, argument{plugin, name, value}) }
+	return func(s *settings) {
+		s.launch.Arguments = append(s.launch.Arguments, localcluster.Argument{Plugin: plugin, Name: name, Value: value})
+	}
 }
 
 func queueSort(name string, value any) func(*settings)  { return arg("QueueSort", name, value) }
@@ -183,51 +177,22 @@ func owedQueues(cores int, delay time.Duration) string {
  {name: borrows, properties: {preemption.delay: %[2]v}}`, cores, delay))
 }
 
-// writeSchedulerConfig takes the shipped configuration and changes only what differs between tests.
-func (e *env) writeSchedulerConfig() {
-	e.Helper()
-	shipped := e.settings.shipped
-	if shipped == nil {
-		shipped = manifests.SecondScheduler
-	}
-	var configuration map[string]any
-	e.ok(yaml.UnmarshalStrict(shipped, &configuration))
-	e.rest = expect.Get(localcluster.FreeAddress())(e.T)
-	args := []argument{{"QueueSort", "restAddress", e.rest}}
-	if e.settings.launch.Flags == nil {
-		args = append(args, argument{"QueueSort", "configNamespace", e.configNamespace()})
-	}
-	for _, p := range configuration["profiles"].([]any) {
-		for _, a := range slices.Concat(args, e.settings.args) {
-			argsOf(p.(map[string]any), a.plugin)[a.name] = a.value
-		}
-	}
-	e.config = expect.Get(yaml.Marshal(configuration))(e)
-}
-
-// argsOf returns the arguments of a plugin in a profile, which may be new.
-func argsOf(profile map[string]any, plugin string) map[string]any {
-	configs := profile["pluginConfig"].([]any)
-	for _, c := range configs {
-		if c := c.(map[string]any); c["name"] == plugin {
-			return c["args"].(map[string]any)
-		}
-	}
-	args := map[string]any{}
-	profile["pluginConfig"] = append(configs, map[string]any{"name": plugin, "args": args})
-	return args
-}
-
 // start starts the scheduler, also after a kill. It runs as system:kube-scheduler unless
 // the settings say otherwise.
 func (e *env) start() {
 	e.Helper()
 	o := e.settings.launch
 	o.Name = cmp.Or(o.Name, "scheduler-"+e.id)
-	o.Binary, o.Config = suite.scheduler, e.config
+	o.Binary, o.Config = suite.scheduler, e.settings.shipped
+	if o.Config == nil {
+		o.Config = manifests.SecondScheduler
+	}
+	places := []localcluster.Argument{{Plugin: "QueueSort", Name: "restAddress", Value: e.rest}}
 	if o.Flags == nil {
 		o.Args = append([]string{"--v=2"}, o.Args...)
+		places = append(places, localcluster.Argument{Plugin: "QueueSort", Name: "configNamespace", Value: e.configNamespace()})
 	}
+	o.Arguments = append(places, o.Arguments...)
 	var err error
 	e.process, err = suite.cluster.StartScheduler(e.Context(), o)
 	var died *localcluster.DiedError

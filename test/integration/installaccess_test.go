@@ -207,7 +207,7 @@ func TestInstalledAccess(t *testing.T) {
 	standby := *e
 	standby.id += "b"
 	standby.listsFirst()
-	standby.writeSchedulerConfig()
+	standby.rest = expect.Get(localcluster.FreeAddress())(e.T)
 	standby.start()
 	e.checkLog(e.process.Running())
 	e.ok(e.process.Stop())

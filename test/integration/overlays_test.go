@@ -97,7 +97,7 @@ func asStaticPod(t *testing.T) func(*settings) {
 	kubeconfig := expect.Get(suite.cluster.CertificateKubeconfig(replacedUser, audited))(t)
 	return func(s *settings) {
 		s.shipped, s.configNamespace = ofOverlay(t, "replace-default/scheduler.yaml"), accountNamespace
-		s.launch = localcluster.SchedulerOptions{Kubeconfig: kubeconfig, Flags: pod.Spec.Containers[0].Args}
+		s.launch.Kubeconfig, s.launch.Flags = kubeconfig, pod.Spec.Containers[0].Args
 	}
 }
 
@@ -197,7 +197,7 @@ func TestReplaceDefault(t *testing.T) {
 func (e *env) startAnother(suffix string) {
 	e.Helper()
 	e.settings.launch.Name = "scheduler-" + e.id + "-again" + suffix
-	e.writeSchedulerConfig()
+	e.rest = expect.Get(localcluster.FreeAddress())(e.T)
 	e.start()
 }
 

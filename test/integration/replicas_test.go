@@ -159,7 +159,7 @@ func setupReplicas(t *testing.T, queues string, times func(*settings), options .
 		o(&copied.settings)
 	}
 	copied.settings.launch.Name = "scheduler-" + copied.id + "-second"
-	copied.writeSchedulerConfig()
+	copied.rest = expect.Get(localcluster.FreeAddress())(t)
 	t.Cleanup(func() {
 		if copied.process == nil {
 			return

@@ -38,8 +38,8 @@ func stage(ctx context.Context, bin string) error {
 	}
 	_, err := suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
 		Binary: filepath.Join(bin, "scheduler"), Config: manifests.SecondScheduler,
-		RESTAddress: strings.TrimPrefix(suite.rest, "http://"), Kubeconfig: suite.cluster.KubeconfigPath(localcluster.UserAdmin),
-		LeaderElection: true, Args: patient,
+		Arguments:  []localcluster.Argument{queueSort("restAddress", strings.TrimPrefix(suite.rest, "http://"))},
+		Kubeconfig: suite.cluster.KubeconfigPath(localcluster.UserAdmin), LeaderElection: true, Args: patient,
 	})
 	if err != nil {
 		return err
@@ -134,13 +134,7 @@ func startSecure(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	const place = "      managedProfiles: [yunikorn]\n"
-	shipped := string(manifests.SecondScheduler)
-	if n := strings.Count(shipped, place); n != 1 {
-		return fmt.Errorf("the shipped configuration has %q %d times, want once", strings.TrimSpace(place), n)
-	}
 	authority, tlsKey := filepath.Join(suite.work, "ca.crt"), filepath.Join(suite.work, ".tls.key")
-	args := fmt.Sprintf("      restTLSCertFile: %q\n      restTLSKeyFile: %q\n      restAuthorization: Delegated\n", authority, tlsKey)
 	if err := errors.Join(os.WriteFile(authority, certificate, 0o600), os.WriteFile(tlsKey, key, 0o600)); err != nil {
 		return err
 	}
@@ -150,8 +144,15 @@ func startSecure(ctx context.Context, bin string) error {
 	}
 	suite.secure = "https://" + address
 	_, err = suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
-		Name: "secure", Binary: filepath.Join(bin, "scheduler"), Config: []byte(strings.Replace(shipped, place, place+args, 1)), RESTAddress: address,
+		Name: "secure", Binary: filepath.Join(bin, "scheduler"), Config: manifests.SecondScheduler,
+		Arguments: []localcluster.Argument{
+			queueSort("restAddress", address), queueSort("restTLSCertFile", authority), queueSort("restTLSKeyFile", tlsKey), queueSort("restAuthorization", "Delegated"),
+		},
 		Kubeconfig: suite.cluster.KubeconfigPath(localcluster.UserAdmin), LeaderElection: true, Args: patient,
 	})
 	return err
+}
+
+func queueSort(name, value string) localcluster.Argument {
+	return localcluster.Argument{Plugin: "QueueSort", Name: name, Value: value}
 }
