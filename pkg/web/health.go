@@ -65,7 +65,7 @@ func (p *Pages) healthPage(r *request) (any, string) {
 	number("Pods that wait", waiting)
 	number("Pods leaving for others", victims)
 	number("Nodes", len(r.Nodes))
-	number("Held nodes", heldNodes(r.View))
+	number("Held nodes", len(r.Holds.Nodes()))
 	number("Pods of other schedulers with a node", foreign)
 	return out, ""
 }

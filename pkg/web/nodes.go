@@ -202,13 +202,3 @@ func podMarks(p *inventory.Pod) (out marks) {
 	out.add(p.Static, "quiet", "static", "the node itself runs it; no scheduler can move it")
 	return out
 }
-
-func heldNodes(v *inventory.View) int {
-	n, last := 0, ""
-	for _, h := range v.Holds.All() { // by node
-		if h.Node != last {
-			n, last = n+1, h.Node
-		}
-	}
-	return n
-}
