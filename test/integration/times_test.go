@@ -13,7 +13,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // stopsAfter gives a pod a long grace period, of which it uses the given time.
@@ -93,39 +92,4 @@ func TestTimeToGuarantee(t *testing.T) {
 	}
 	e.awaitText("/ws/v1/metrics", `yunikorn_queue_resource{queue="root.owed",resource="vcore",state="allocated"} 10000`)
 	e.checkBuild()
-}
-
-// releaseBudget bounds the time from the release of quota until the next pod is bound.
-// releaseSlack is for a machine on which other work takes both cores: the scheduler, the
-// API server and etcd have to run four times in between.
-const (
-	releaseBudget = time.Second
-	releaseSlack  = time.Second
-)
-
-// TestReleaseAdmitsNext measures from the moment the API server shows that a pod
-// is gone to the moment it shows the next one bound, on the same watch.
-func TestReleaseAdmitsNext(t *testing.T) {
-	e := setup(t, oneLeaf("2"))
-	c := e.keepHistory()
-	e.create("p", 9, inQueue("root.a"))
-	var took []time.Duration
-	for left := 9; left > 2; left-- {
-		e.expect("p", 2, left-2, reasons.OverMax)
-		running, _ := e.podsOf("p")
-		before := len(c.boundByNow("p"))
-		e.delete(running[0])
-		next := func() (bool, string) { return len(c.boundByNow("p")) > before, "" }
-		eventually(e, patience, "the next pod is bound", next)
-		ended := c.first(running[0].UID, func(s sight) bool {
-			return s.gone || s.pod.Status.Phase == corev1.PodSucceeded || s.pod.Status.Phase == corev1.PodFailed
-		})
-		took = append(took, c.bound("p")[before].at.Sub(ended.at))
-	}
-	slices.Sort(took)
-	t.Logf("from release to bind: median %v, longest %v", took[len(took)/2], took[len(took)-1])
-	median, longest := took[len(took)/2], took[len(took)-1]
-	expect.That(t, median <= releaseBudget && longest <= releaseBudget+releaseSlack,
-		"want at most %v as the median from release to bind, and %v more as the longest: %v",
-		releaseBudget, releaseSlack, took)
 }
