@@ -41,12 +41,16 @@ func readDocument(text []byte, r *report) *yaml.Node {
 		r.syntax(err, text)
 		return nil
 	}
-	var second yaml.Node
-	switch err := decoder.Decode(&second); {
-	case err != nil:
-		r.syntax(err, text)
-	case len(second.Content) > 0 && !isNull(second.Content[0]):
-		r.errorf(place{}, second.Content[0].Line, "a second YAML document begins here; put everything into one")
+	for {
+		var next yaml.Node
+		if err := decoder.Decode(&next); err != nil {
+			r.syntax(err, text)
+			break
+		}
+		if len(next.Content) > 0 && !isNull(next.Content[0]) {
+			r.errorf(place{}, next.Content[0].Line, "a second YAML document begins here; put everything into one")
+			break
+		}
 	}
 	if r.invalid() || len(document.Content) == 0 {
 		return nil
