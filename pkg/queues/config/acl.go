@@ -3,8 +3,9 @@ package config
 import (
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // parseACL reads an access list: "users groups", each separated by commas; "*" for all
@@ -35,11 +36,13 @@ func aclNames(list string, name *regexp.Regexp) (names, ignored []string) {
 	if list == "" {
 		return nil, nil
 	}
+	listed := sets.New[string]()
 	for entry := range strings.SplitSeq(list, ",") {
 		switch {
 		case !name.MatchString(entry):
 			ignored = append(ignored, entry)
-		case !slices.Contains(names, entry):
+		case !listed.Has(entry):
+			listed.Insert(entry)
 			names = append(names, entry)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -327,14 +328,34 @@ func TestProblemString(t *testing.T) {
 // TestBombs gives documents that are small and would be large, or deep, once read, or
 // what is to be said of them.
 func TestBombs(t *testing.T) {
-	const words, memory = 4 << 20, 600 << 20
+	const words, memory, patience = 4 << 20, 600 << 20, 20 * time.Second
 	var laughs strings.Builder
 	laughs.WriteString("partitions:\n- queues:\n  - &q0 {name: a}\n")
 	for i := 1; i < 30; i++ {
 		fmt.Fprintf(&laughs, "  - &q%d {name: a, queues: [*q%d, *q%d]}\n", i, i-1, i-1)
 	}
 	deep := "partitions: [{queues: " + strings.Repeat("[{name: a, queues: ", MaxDepth+1) + "[]" + strings.Repeat("}]", MaxDepth+1) + "}]"
+	var rules strings.Builder // each has the one before it in the place of its last parent
+	rules.WriteString("partitions:\n- placementrules:\n  - &r0 {name: user}\n")
+	for i := 1; i < 6; i++ {
+		fmt.Fprintf(&rules, "  - &r%d %s*r%d%s\n", i, strings.Repeat("{name: user, parent: ", 9_000), i-1, strings.Repeat("}", 9_000))
+	}
+	const tooLarge = "the document is too large here, and the rest is not checked"
+	level, inside := "[{name: a, resources: {max: {n0: 1}}, queues: ", "partitions: [{queues: [{name: a, "
+	levels := strings.Repeat(level, MaxDepth-2) + "[]" + strings.Repeat("}]", MaxDepth-2)
+	siblings := "[" + repeat("{name: q%d, properties: {n0: 1}},", 10_000) + "]"
+	users := "limits: [{users: ['*'], maxresources: &m {" + repeat("n%d: 1,", 500) + "}}], queues: [{name: b, limits: [{users: [" +
+		repeat("u%d,", 100_000) + "], maxresources: *m}]}]}]}]"
+	expression := "{name: user, filter: {users: ['x{1000}']}},"
 	for _, c := range []struct{ document, want string }{
+		{rules.String(), tooLarge},
+		{inside + "resources: {max: {" + repeat("n%d: 1,", 100_000) + "}}, queues: " + levels + "}]}]", tooLarge},
+		{inside + "properties: {" + repeat("n%d: 1,", 10_000) + "}, queues: " + siblings + "}]}]", tooLarge},
+		{inside + users, tooLarge},
+		{"partitions: [{placementrules: [" + strings.Repeat(expression, 100_000) + "]}]", tooLarge},
+		{inside + "submitacl: '" + repeat("n%d,", 200_000) + "', parent: x}]}]", "must be true or false"},
+		{"partitions: [{placementrules: [{name: fixed, create: true, value: root" + strings.Repeat(".a", 500_000) + "}], queues: [{name: root}]}]",
+			"is more than 101 levels deep"},
 		{laughs.String(), "more than the 1048576 values allowed, aliases written out"},
 		{deep, "nested more than 100 levels"},
 		{"# " + strings.Repeat("x", MaxDocumentBytes), "more than the 8388608 allowed"},
@@ -342,13 +363,15 @@ func TestBombs(t *testing.T) {
 		{"a: [" + strings.Repeat("a,", MaxDocumentBytes/2-5) + "]", "more than the 1048576 values allowed"},
 		{"a: [" + strings.Repeat("{a,a,a},", 200_000) + "]", "more than the 1048576 values allowed, aliases written out"},
 		{nested("limits: [" + strings.Repeat("a,", 100_000) + "]"), "more; correct these first"},
-		{nested("queues: [" + strings.Repeat("{name: b},", 100_000) + "]"), "the paths of all queues together have more than 33554432 bytes"},
+		{nested("queues: [" + strings.Repeat("{name: b},", 100_000) + "]"), tooLarge},
 		{aliased("[" + strings.Repeat("{},", 10) + "]"), "is not a queue name"},
 		{aliased("[{name: \"" + strings.Repeat("?", 1<<20) + "\"}]"), "aliases written out"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
+		begun := time.Now()
 		_, err := Parse([]byte(c.document))
+		expect.That(t, time.Since(begun) < patience, "%.40q: it takes %v", c.document, time.Since(begun))
 		runtime.ReadMemStats(&after)
 		said, took := fmt.Sprint(err), after.TotalAlloc-before.TotalAlloc
 		expect.That(t, strings.Contains(said, c.want), "%.40q: %.200s, want %s", c.document, said, c.want)
@@ -371,6 +394,15 @@ func TestProse(t *testing.T) {
 	} {
 		expect.Get(Parse([]byte(document)))(t)
 	}
+}
+
+// repeat writes a text n times, with a number in it.
+func repeat(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }
 
 // nested is a document with something in a queue with a path of 6 KB.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
@@ -151,6 +152,7 @@ func (d *decoder) amounts(f field) rawAmounts {
 	if !positive {
 		out.list = nil
 	}
+	slices.SortFunc(out.list, func(a, b rawAmount) int { return strings.Compare(a.name, b.name) })
 	if n := deref(f.node); n.Kind != yaml.MappingNode && !isNull(n) {
 		out.broken = true
 	}

@@ -3,10 +3,6 @@ package config
 // MaxDepth is how many levels of queues there may be below root.
 const MaxDepth = 100
 
-// maxPathBytes is how long the paths of all queues may be together: 100,000 queues
-// with paths of 300 bytes.
-const maxPathBytes = 32 << 20
-
 // queues reads a list of sibling queues. above is their parent; nil for the
 // root itself, which stands alone in its list.
 func (d *decoder) queues(f field, above *rawQueue, depth int) []*rawQueue {
@@ -16,7 +12,7 @@ func (d *decoder) queues(f field, above *rawQueue, depth int) []*rawQueue {
 	}
 	var out []*rawQueue
 	d.list(f, func(item field) {
-		if d.pathBytes <= maxPathBytes {
+		if d.made <= maxMade {
 			out = append(out, d.queue(item, above, depth))
 		}
 	})
@@ -28,9 +24,7 @@ func (d *decoder) queue(f field, above *rawQueue, depth int) *rawQueue {
 	if above != nil {
 		q.path = above.path + "." + segment(q.name)
 	}
-	if d.pathBytes += len(q.path); d.pathBytes > maxPathBytes {
-		d.errorf(f.place, f.line, "the paths of all queues together have more than %d bytes here; "+
-			"the rest is not read: have fewer queues, fewer levels or shorter names", maxPathBytes)
+	if !d.affords(f.place, f.line, len(q.path)) {
 		return q
 	}
 	isMapping := d.mapping(f.node, q.place(""), keys{
@@ -92,8 +86,8 @@ func (d *decoder) rule(f field, path string) *rawRule {
 		"value":  func(f field) { r.value = d.text(f) },
 		"filter": func(f field) { r.filter = d.filter(f) },
 		"parent": func(f field) {
-			if !isNull(f.node) {
-				r.parent = d.rule(f, path+".parent")
+			if parent := path + ".parent"; !isNull(f.node) && d.affords(f.place, f.line, len(parent)) {
+				r.parent = d.rule(f, parent)
 			}
 		},
 	})

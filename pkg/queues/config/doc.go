@@ -27,7 +27,8 @@
 //   - maxapplications of root is in force after a reload as well;
 //   - names in an access list that cannot be names give a warning;
 //   - queues nest at most [MaxDepth] levels, and a document has at most
-//     [MaxDocumentBytes] bytes.
+//     [MaxDocumentBytes] bytes, and only so much may be made of it (problem.go);
+//   - a fixed rule places at most one level below the deepest queue there may be.
 //
 // The package has no clock, no lock and no client; all results depend on the
 // arguments only.

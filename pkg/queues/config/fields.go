@@ -11,10 +11,7 @@ import (
 )
 
 // decoder turns nodes into raw values and reports what does not fit.
-type decoder struct {
-	*report
-	pathBytes int // of all queues so far
-}
+type decoder struct{ *report }
 
 // field is a value of a mapping, or of a list, with the place it is at.
 type field struct {

@@ -9,6 +9,9 @@ import (
 // expressionChars tell a regular expression from a misspelled name, as in YuniKorn.
 const expressionChars = "^$*+?()[{}|"
 
+// bytesOfExpression is what a byte of an expression such as x{1000} takes once it is compiled, nearly.
+const bytesOfExpression = 4 << 10
+
 // filter checks the filter of a rule. A list is one regular expression or
 // plain names: a single entry that is not a plain name is the expression. In a list
 // of several, what is not a name is left out, as YuniKorn does.
@@ -59,6 +62,9 @@ func (r *report) filterEntry(at place, kind string, t text, name *regexp.Regexp)
 	}
 	if name.MatchString(t.value) {
 		return []string{t.value}, nil
+	}
+	if !r.affords(at, t.line, len(t.value)*bytesOfExpression) {
+		return nil, nil
 	}
 	expression, err := regexp.Compile(t.value)
 	if err == nil && !strings.ContainsAny(t.value, expressionChars) {

@@ -1,20 +1,22 @@
 package config
 
 import (
+	"strings"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// limitTree compares the limits of q and the queues below it with those of
+// limitTree compares the limits of the queues below q with those of
 // their ancestors: a user or group may not have more below than above. At an
 // ancestor the limit of the name counts; where it has none, the one of "*".
 func (r *report) limitTree(q *rawQueue) {
-	for _, l := range q.limits {
-		for _, o := range l.owners {
-			r.limitWithin(q, l, o)
-		}
-	}
 	for _, child := range q.queues {
+		for _, l := range child.limits {
+			for _, o := range l.owners {
+				r.limitWithin(child, l, o)
+			}
+		}
 		r.limitTree(child)
 	}
 }
@@ -35,6 +37,10 @@ type tightest struct {
 	name   string // of the owner; "*" for the wildcard
 }
 
+// bytesOfBound is about what a tightest takes, which is made for each owner and changed at
+// each level.
+const bytesOfBound = 48
+
 func (t *tightest) lower(amount uint64, path, name string) {
 	if t.path == "" || amount < t.amount {
 		*t = tightest{amount, path, name}
@@ -42,6 +48,9 @@ func (t *tightest) lower(amount uint64, path, name string) {
 }
 
 func (r *report) limitWithin(q *rawQueue, l *rawLimit, o owner) {
+	if !r.affords(l.at, l.line, strings.Count(q.path, ".")*(1+len(l.max.list))*bytesOfBound) {
+		return
+	}
 	amounts := make([]tightest, len(l.max.list))
 	var apps tightest
 	for a := q.parent; a != nil; a = a.parent {

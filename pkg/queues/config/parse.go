@@ -41,6 +41,7 @@ func (r *report) partition(p *rawPartition) []Rule {
 	complete := r.names(tree)
 	r.rootQuotas(tree)
 	r.quotas(tree, nil)
+	r.inheritance(tree, 0)
 	r.applications(tree)
 	r.limits(tree)
 	r.limitTree(tree)

@@ -108,6 +108,22 @@ func (f *findings) sorted(more string) []Problem {
 // report collects what is wrong (problems) and what has no effect (warnings).
 type report struct {
 	problems, warnings findings
+	made               int // see affords
+}
+
+// maxMade bounds the memory, in bytes, that is made of a document beyond its values.
+const maxMade = 64 << 20
+
+// affords tells whether something may be made of the value at a place, in addition to
+// what was made before, and reports it where it first may not. REST checks documents of
+// any reader, so a small document must not become a large specification.
+func (r *report) affords(at place, line, bytes int) bool {
+	before := r.made
+	if r.made += bytes; before <= maxMade && r.made > maxMade {
+		r.errorf(at, line, "the document is too large here, and the rest is not checked: have fewer or shorter queues, levels, "+
+			"inherited properties, types of resources, limits and regular expressions")
+	}
+	return r.made <= maxMade
 }
 
 func (r *report) errorf(at place, line int, format string, args ...any) {

@@ -152,6 +152,20 @@ func Inherited(parent map[string]string) map[string]string {
 	return out
 }
 
+// bytesOfEntry is about what an entry of a map of properties or types takes.
+const bytesOfEntry = 64
+
+// inheritance checks how many properties q, with as many above it, and the queues below it
+// will have.
+func (r *report) inheritance(q *rawQueue, above int) {
+	all := above + len(q.properties)
+	if r.affords(q.place("properties"), q.line, all*bytesOfEntry) {
+		for _, child := range q.queues {
+			r.inheritance(child, all)
+		}
+	}
+}
+
 // inherit returns the properties of a queue: those of the parent that are
 // passed on, overridden by its own.
 func inherit(parent map[string]string, own []rawProperty) map[string]string {

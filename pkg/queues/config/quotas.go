@@ -20,8 +20,8 @@ type bound struct {
 type ceiling map[string]bound
 
 // lowered returns the ceiling of a queue with that max below c.
-func (c ceiling) lowered(q *rawQueue) ceiling {
-	if len(q.resources.max.list) == 0 {
+func (r *report) lowered(c ceiling, q *rawQueue) ceiling {
+	if len(q.resources.max.list) == 0 || !r.affords(q.place("resources.max"), q.resources.max.line, len(c)*bytesOfEntry) {
 		return c
 	}
 	out := make(ceiling, len(c)+len(q.resources.max.list))
@@ -53,7 +53,7 @@ func (r *report) rootQuotas(root *rawQueue) {
 // none, the sum over its children.
 func (r *report) quotas(q *rawQueue, above ceiling) map[string]resources.Amount {
 	r.within(q, "max", q.resources.max, above)
-	effective := above.lowered(q)
+	effective := r.lowered(above, q)
 	r.within(q, "guaranteed", q.resources.guaranteed, effective)
 	wanted := map[string]resources.Amount{}
 	for _, child := range q.queues {

@@ -1,6 +1,11 @@
 package config
 
-import "github.com/paddock-scheduler/paddock/pkg/resources"
+import (
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
 
 // The raw types hold a document as it was written, with lines, before defaults
 // and inheritance. A part that could not be read is marked broken or left out,
@@ -52,10 +57,10 @@ type rawResources struct {
 	guaranteed, max rawAmounts
 }
 
-// rawAmounts is a map of quantities in document order.
+// rawAmounts is a map of quantities.
 type rawAmounts struct {
 	line int // of the key; 0 when it is absent
-	// list has the quantities that could be read; empty when all are 0.
+	// list has the quantities that could be read, by name; empty when all are 0.
 	list []rawAmount
 	// written counts all entries, also zeros and those that could not be read.
 	written int
@@ -73,12 +78,11 @@ func (a rawAmounts) set() bool { return len(a.list) > 0 || a.broken }
 
 // get returns the amount of a type.
 func (a rawAmounts) get(name string) (rawAmount, bool) {
-	for _, x := range a.list {
-		if x.name == name {
-			return x, true
-		}
+	i, found := slices.BinarySearchFunc(a.list, name, func(x rawAmount, name string) int { return strings.Compare(x.name, name) })
+	if !found {
+		return rawAmount{}, false
 	}
-	return rawAmount{}, false
+	return a.list[i], true
 }
 
 func (a rawAmounts) byName() map[string]resources.Amount {

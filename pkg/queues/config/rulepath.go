@@ -41,7 +41,10 @@ func (r *report) rulePath(rule *rawRule, index map[string]*rawQueue) {
 		if _, ok := badSegment(value); !ok || value == RootName || (Qualified(value) && i > 0) {
 			return // reported before
 		}
-		path = join(path, value)
+		if path = join(path, value); strings.Count(path, ".") > MaxDepth+1 {
+			r.errorf(place{path: link.path, key: "value"}, link.value.line, "queue %s is more than %d levels deep", quote(path), MaxDepth+1)
+			return
+		}
 		last := i == len(chain)-1
 		if !r.fixedPath(place{path: link.path, key: "value"}, link, path, last, rule.create, index) {
 			return
