@@ -29,7 +29,7 @@ func (l *Log) grow(after *queues.Snapshot) {
 		switch {
 		case old == nil:
 			l.put(Record{Type: Queue, Change: Add, Detail: kind(q), Object: q.Path})
-			l.settings(&queues.Settings{Leaf: q.Leaf}, q)
+			l.settings(&queues.Settings{Settings: config.Settings{Leaf: q.Leaf}}, q)
 		case old.Settings != q.Settings:
 			l.settings(old.Settings, q)
 		}

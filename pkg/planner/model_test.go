@@ -257,11 +257,9 @@ func (m *model) named(a []int64) map[string]resources.Amount {
 func (m *model) view(ids []int) view {
 	v := view{}
 	for i, q := range m.queues {
-		s := &queues.Settings{
-			Name: q.path[strings.LastIndexByte(q.path, '.')+1:], Path: q.path, Parent: queues.NoQueue,
-			Leaf: m.isLeaf(i), Managed: !q.dynamic, Policies: q.policies,
-			Guaranteed: resources.GuaranteeFrom(m.named(q.guaranteed)), Max: resources.LimitFrom(m.named(q.max)),
-		}
+		s := &queues.Settings{Parent: queues.NoQueue, Managed: !q.dynamic}
+		s.Name, s.Path, s.Leaf, s.Policies = q.path[strings.LastIndexByte(q.path, '.')+1:], q.path, m.isLeaf(i), q.policies
+		s.Guaranteed, s.Max = resources.GuaranteeFrom(m.named(q.guaranteed)), resources.LimitFrom(m.named(q.max))
 		if q.parent >= 0 {
 			s.Parent = queues.ID(ids[q.parent])
 		}

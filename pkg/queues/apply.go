@@ -78,14 +78,7 @@ func inherit(s *Settings, parent *Queue) {
 
 // managedSettings returns the settings of a configured queue. parent is nil for the root.
 func managedSettings(spec *config.Queue, parent *Queue) Settings {
-	s := Settings{
-		Name: spec.Name, Path: spec.Path, Parent: NoQueue,
-		Leaf: spec.Leaf, Managed: true,
-		Guaranteed: spec.Guaranteed, Max: spec.Max, MaxApplications: spec.MaxApplications,
-		Properties: spec.Properties, Policies: spec.Policies,
-		SubmitACL: spec.SubmitACL, AdminACL: spec.AdminACL,
-		Template: spec.Template, Limits: spec.Limits,
-	}
+	s := Settings{Settings: spec.Settings, Parent: NoQueue, Managed: true}
 	if parent != nil {
 		s.Parent = parent.ID
 	}
@@ -114,37 +107,27 @@ func (d *Draft) AddDynamic(path, namespace string) ID {
 }
 
 func dynamicSettings(parent *Queue, name string, leaf bool) Settings {
-	s := Settings{
-		Name: name, Path: parent.Path + "." + name, Parent: parent.ID,
-		Leaf: leaf, Policies: config.DefaultPolicies(),
-	}
+	s := Settings{Parent: parent.ID}
+	s.Name, s.Path, s.Leaf, s.Policies = name, parent.Path+"."+name, leaf, config.DefaultPolicies()
 	if !leaf {
 		s.Template = parent.Template
 	}
 	if t := parent.Template; leaf && t != nil && s.Path != RecoveryPath {
-		s.Guaranteed, s.Max, s.MaxApplications = t.Guaranteed, t.Max, t.MaxApplications
-		s.Properties, s.Policies = t.Properties, t.Policies
+		s.Quota, s.Properties, s.Policies = t.Quota, t.Properties, t.Policies
 	}
 	inherit(&s, parent)
 	return s
 }
 
-// NamespaceQuota is what a namespace's annotations say of a dynamic leaf.
-type NamespaceQuota struct {
-	// Guaranteed and Max replace the leaf's when either of them is set; the one
-	// that is not set is then cleared. MaxApplications replaces it when above 0.
-	Guaranteed      resources.Guarantee
-	Max             resources.Limit
-	MaxApplications uint64
-}
-
-// Quotas returns the quota of a namespace; nil if its annotations set none.
-type Quotas func(namespace string) *NamespaceQuota
+// Quotas returns what the annotations of a namespace say of a dynamic leaf; nil for nothing.
+// Guaranteed and Max replace the leaf's when either of them is set; the one that is not set is
+// then cleared. MaxApplications replaces it when above 0.
+type Quotas func(namespace string) *config.Quota
 
 // of returns the quota of a dynamic leaf and its namespace: the one that has the name of the
 // leaf, if it has a quota, or else the one that the leaf was made for. So a pod that names a
 // queue of another namespace does not change its quota.
-func (quotas Quotas) of(q *Queue) (namespace string, quota *NamespaceQuota) {
+func (quotas Quotas) of(q *Queue) (namespace string, quota *config.Quota) {
 	if q.Managed || !q.Leaf || q.Path == RecoveryPath {
 		return "", nil
 	}
@@ -210,7 +193,7 @@ func precedence(q *Queue) (n int) {
 }
 
 // setQuota sets the quota of a leaf and tells whether it changed.
-func (d *Draft) setQuota(q *Queue, namespace string, quota *NamespaceQuota, guaranteed bool) bool {
+func (d *Draft) setQuota(q *Queue, namespace string, quota *config.Quota, guaranteed bool) bool {
 	parent := d.Queue(q.Parent)
 	s := dynamicSettings(parent, q.Name, true)
 	s.State, s.MadeFor = q.State, q.MadeFor
@@ -227,14 +210,10 @@ func (d *Draft) setQuota(q *Queue, namespace string, quota *NamespaceQuota, guar
 		}
 	}
 	inherit(&s, parent)
-	if sameQuota(&s, q.Settings) {
+	if s.QuotaNamespace == q.QuotaNamespace && s.MaxApplications == q.MaxApplications &&
+		s.Guaranteed.Equal(q.Guaranteed) && s.Max.Equal(q.Max) {
 		return false
 	}
 	d.SetSettings(q.ID, s)
 	return true
-}
-
-func sameQuota(a, b *Settings) bool {
-	return a.QuotaNamespace == b.QuotaNamespace && a.MaxApplications == b.MaxApplications &&
-		a.Guaranteed.Equal(b.Guaranteed) && a.Max.Equal(b.Max)
 }

@@ -26,12 +26,17 @@ import (
 func TestDraftRefusesQueuesThatDoNotExist(t *testing.T) {
 	d := draft(t, "root\n  a\n    b")
 	before := queuestest.ShowSettings(d)
-	expect.That(t, !adds(d, queues.Settings{Name: "x", Path: "root.x", Parent: 77}) && !d.Remove(77),
+	expect.That(t, !adds(d, settings("root.x", 77)) && !d.Remove(77),
 		"a queue that does not exist gets a child, or is removed")
 	expect.Same(t, "the tree", before, queuestest.ShowSettings(d))
 }
 
 // adds tells whether a queue is added; Add panics otherwise.
+// settings are those of a queue with a path.
+func settings(path string, parent queues.ID) queues.Settings {
+	return queues.Settings{Settings: config.Settings{Name: path[strings.LastIndexByte(path, '.')+1:], Path: path}, Parent: parent}
+}
+
 func adds(d *queues.Draft, s queues.Settings) (added bool) {
 	defer func() {
 		switch why := recover().(type) {
@@ -65,7 +70,7 @@ func TestIDsAreUsedAgain(t *testing.T) {
 	old, a := d.Publish(nil), id(t, d, "root.a")
 	d.Remove(a)
 	between := d.Publish(old)
-	expect.Same(t, "the ID of root.c", a, d.Add(queues.Settings{Name: "c", Path: "root.c", Parent: queues.RootID}))
+	expect.Same(t, "the ID of root.c", a, d.Add(settings("root.c", queues.RootID)))
 	next := d.Publish(between)
 	expect.That(t, between.Queue(a) == nil, "a snapshot without the queue has it")
 	expect.Same(t, "before, after", "root.a, root.c", old.Queue(a).Path+", "+next.Queue(a).Path)
@@ -89,11 +94,11 @@ func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
 
 // One event copies the queues from its leaf to root and nothing else, in a tree of any size.
 func TestPathCopyingSharesTheUntouched(t *testing.T) {
-	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root"})
+	d := queues.NewDraft(settings("root", queues.NoQueue))
 	var leaf queues.ID
 	for i := range 300 {
-		parent := d.Add(queues.Settings{Name: fmt.Sprintf("p%03d", i), Path: fmt.Sprintf("root.p%03d", i), Parent: queues.RootID})
-		leaf = d.Add(queues.Settings{Name: "leaf", Path: fmt.Sprintf("root.p%03d.leaf", i), Parent: parent, Leaf: true})
+		parent := d.Add(settings(fmt.Sprintf("root.p%03d", i), queues.RootID))
+		leaf = d.Add(settings(fmt.Sprintf("root.p%03d.leaf", i), parent))
 	}
 	before := d.Publish(nil)
 	d.Update(leaf, func(u *queues.Usage) { u.Running++ })
@@ -155,7 +160,7 @@ func (p plainTree) hasChild(path string) bool {
 // after each change and all snapshots with what they were when published. With
 // a bug, a snapshot is written to behind the draft's back.
 func replay(steps []change, bug bool) error {
-	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root"})
+	d := queues.NewDraft(settings("root", queues.NoQueue))
 	tree := plainTree{"root": {}}
 	published := []*queues.Snapshot{d.Publish(nil)}
 	copies := []string{freeze(published[0])}
@@ -196,7 +201,7 @@ func apply(d *queues.Draft, tree plainTree, s change) error {
 	case "add":
 		child := path + "." + s.name
 		_, exists := tree[child]
-		if exists == adds(d, queues.Settings{Name: s.name, Path: child, Parent: q.ID}) {
+		if exists == adds(d, settings(child, q.ID)) {
 			return fmt.Errorf("add %s, which exists: %v", child, exists)
 		}
 		if !exists {
@@ -323,8 +328,8 @@ func TestFork(t *testing.T) {
 func TestApply(t *testing.T) {
 	datadriven.Walk(t, "testdata/apply", func(t *testing.T, file string) {
 		var d *queues.Draft
-		quotas := map[string]*queues.NamespaceQuota{}
-		of := func(namespace string) *queues.NamespaceQuota { return quotas[namespace] }
+		quotas := map[string]*config.Quota{}
+		of := func(namespace string) *config.Quota { return quotas[namespace] }
 		datadriven.RunTest(t, file, func(t *testing.T, td *datadriven.TestData) string {
 			if least := map[string]int{"dynamic": 1, "quota": 1, "use": 2}[td.Cmd]; len(td.CmdArgs) < least {
 				td.Fatalf(t, "%s takes %d arguments at least, not %q", td.Cmd, least, td.CmdArgs)
@@ -360,7 +365,7 @@ func TestApply(t *testing.T) {
 	})
 }
 
-func namespaceQuota(t *testing.T, td *datadriven.TestData) *queues.NamespaceQuota {
+func namespaceQuota(t *testing.T, td *datadriven.TestData) *config.Quota {
 	t.Helper()
 	if len(td.CmdArgs) <= 1 {
 		return nil
@@ -370,7 +375,7 @@ func namespaceQuota(t *testing.T, td *datadriven.TestData) *queues.NamespaceQuot
 		words = append(words, arg.String())
 	}
 	q := queuestest.MustTree(t, strings.Join(words, " ")).Root
-	return &queues.NamespaceQuota{Guaranteed: q.Guaranteed, Max: q.Max, MaxApplications: q.MaxApplications}
+	return &q.Quota
 }
 
 // counted checks that the limits admit as many queues as are missing from them, and no
@@ -416,8 +421,8 @@ func TestDynamicQueuesAreCounted(t *testing.T) {
 					path += "." + string(rune('a'+r.IntN(4)))
 				}
 				d.AddDynamic(path, string(rune('x'+r.IntN(3))))
-				d.ApplyQuotas(func(namespace string) *queues.NamespaceQuota {
-					return map[string]*queues.NamespaceQuota{"x": {MaxApplications: 1}}[namespace]
+				d.ApplyQuotas(func(namespace string) *config.Quota {
+					return map[string]*config.Quota{"x": {MaxApplications: 1}}[namespace]
 				})
 			case 3:
 				for q := range d.All() {

@@ -40,32 +40,17 @@ func (s State) String() string {
 // Settings is what a queue was told to be. Immutable; shared by all snapshots
 // between two configuration changes.
 type Settings struct {
-	// Name is the last segment of Path ("root.a.b").
-	Name, Path string
+	// Settings are those of the configuration, or those that a dynamic queue has from a
+	// template or a namespace. A queue that changed from leaf to parent or back may hold
+	// both children and applications until the old ones are gone.
+	config.Settings
 	// Parent is NoQueue for the root.
 	Parent ID
-	// Leaf is true for queues that take applications. A queue that changed from
-	// leaf to parent or back may hold both children and applications until the
-	// old ones are gone.
-	Leaf bool
 	// Managed is true for queues of the configuration, false for dynamic ones.
 	Managed bool
 	State   State
-	// Guaranteed, Max and MaxApplications are the queue's own; 0 applications is unlimited.
-	Guaranteed      resources.Guarantee
-	Max             resources.Limit
-	MaxApplications uint64
 	// PathMax is the strictest max of the queue and all its ancestors.
 	PathMax resources.Limit
-	// Properties and Policies are the queue's properties, raw and parsed.
-	Properties map[string]string
-	Policies   config.Policies
-	// SubmitACL and AdminACL say which users may submit here and below.
-	SubmitACL, AdminACL config.ACL
-	// Template configures dynamic leaves below; nil for none.
-	Template *config.Template
-	// Limits are the user and group limits set on the queue.
-	Limits []config.Limit
 	// PathLimited is true when the queue or an ancestor has user or group limits.
 	PathLimited bool
 	// QuotaNamespace is the namespace with the annotations that set the quota of a

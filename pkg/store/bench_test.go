@@ -34,14 +34,14 @@ func wide(tb testing.TB) (*config.Spec, []string) {
 			return
 		}
 		for i := range fanouts[0] {
-			c := &config.Queue{Name: fmt.Sprintf("q%d", i)}
+			c := &config.Queue{Settings: config.Settings{Name: fmt.Sprintf("q%d", i)}}
 			c.Max = resources.LimitFrom(map[string]resources.Amount{"vcore": 1e9, "memory": 1e15})
 			c.Guaranteed = resources.GuaranteeFrom(map[string]resources.Amount{"vcore": resources.Amount(1000 * (1 + i))})
 			n.Children = append(n.Children, c)
 			grow(c, path+"."+c.Name, fanouts[1:])
 		}
 	}
-	root := &config.Queue{Name: "root"}
+	root := &config.Queue{Settings: config.Settings{Name: "root"}}
 	grow(root, "root", []int{4, 5, 5, 5, 9})
 	return expect.Get(queuestest.Spec(root))(tb), leaves
 }

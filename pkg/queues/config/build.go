@@ -10,17 +10,15 @@ import (
 // build makes the queue and those below it, with what they inherit. It is
 // called for trees without problems only.
 func (r *report) build(raw *rawQueue, parent *Queue) *Queue {
-	q := &Queue{
-		Name:            strings.ToLower(raw.name),
-		Path:            raw.path,
-		Leaf:            raw.leaf(),
-		Guaranteed:      raw.resources.guaranteed.guarantee(),
-		Max:             raw.resources.max.limit(),
-		MaxApplications: raw.apps.value,
-		SubmitACL:       raw.submit,
-		AdminACL:        raw.admin,
-		Limits:          buildLimits(raw.limits),
-	}
+	q := &Queue{Settings: Settings{
+		Name:      strings.ToLower(raw.name),
+		Path:      raw.path,
+		Leaf:      raw.leaf(),
+		Quota:     raw.resources.quota(raw.apps),
+		SubmitACL: raw.submit,
+		AdminACL:  raw.admin,
+		Limits:    buildLimits(raw.limits),
+	}}
 	var above map[string]string
 	if parent != nil {
 		above = parent.Properties
@@ -85,11 +83,5 @@ func (r *report) ownTemplate(raw *rawTemplate) *Template {
 	}
 	properties := inherit(nil, raw.properties)
 	policies, _ := ParsePolicies(properties) // checkProperties reports bad values
-	return &Template{
-		Guaranteed:      raw.resources.guaranteed.guarantee(),
-		Max:             raw.resources.max.limit(),
-		MaxApplications: raw.apps.value,
-		Properties:      properties,
-		Policies:        policies,
-	}
+	return &Template{Quota: raw.resources.quota(raw.apps), Properties: properties, Policies: policies}
 }

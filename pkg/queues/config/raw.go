@@ -132,5 +132,8 @@ type rawFilter struct {
 	users, groups []text
 }
 
-func (a rawAmounts) limit() resources.Limit         { return resources.LimitFrom(a.byName()) }
-func (a rawAmounts) guarantee() resources.Guarantee { return resources.GuaranteeFrom(a.byName()) }
+func (a rawAmounts) limit() resources.Limit { return resources.LimitFrom(a.byName()) }
+
+func (r rawResources) quota(apps count) Quota {
+	return Quota{Guaranteed: resources.GuaranteeFrom(r.guaranteed.byName()), Max: r.max.limit(), MaxApplications: apps.value}
+}

@@ -33,38 +33,45 @@ type Spec struct {
 
 // Queue is one configured queue.
 type Queue struct {
-	// Name is the last segment of Path; both are lower case. The root's are "root".
-	Name, Path string
-	// Leaf is true for queues that hold applications.
-	Leaf bool
-	// Guaranteed and Max are the queue's own settings; Max does not include the
-	// ancestors'. Root has neither.
+	Settings
+	// Children are sorted by name; empty for a leaf.
+	Children []*Queue
+}
+
+// Quota is what a queue is promised and what it may use at most, without its ancestors'.
+type Quota struct {
 	Guaranteed resources.Guarantee
 	Max        resources.Limit
 	// MaxApplications bounds the running applications below the queue; 0 is unlimited.
 	MaxApplications uint64
+}
+
+// Settings is what the configuration says of a queue; a dynamic queue has them from a template.
+type Settings struct {
+	// Name is the last segment of Path ("root.a.b"); both are lower case. The root's are "root".
+	Name, Path string
+	// Leaf is true for queues that take applications.
+	Leaf bool
+	// Quota is the queue's own. Root has neither guarantee nor max.
+	Quota
 	// Properties are all properties after inheritance, also those we do not know.
 	Properties map[string]string
 	// Policies is what Properties mean.
 	Policies Policies
-	// SubmitACL and AdminACL say which users may submit; admin implies submit.
+	// SubmitACL and AdminACL say which users may submit here and below; admin implies submit.
 	SubmitACL, AdminACL ACL
 	// Template configures dynamic leaves below this queue; nil when neither the
 	// queue nor an ancestor has one. Leaves have none.
 	Template *Template
 	// Limits are the user and group limits of this queue in document order.
 	Limits []Limit
-	// Children are sorted by name; empty for a leaf.
-	Children []*Queue
 }
 
 // Template is what a dynamic leaf gets at its creation.
 type Template struct {
-	Guaranteed      resources.Guarantee
-	Max             resources.Limit
-	MaxApplications uint64
-	Properties      map[string]string
-	Policies        Policies
+	Quota
+	Properties map[string]string
+	Policies   Policies
 }
 
 // SortPolicy orders the applications of a leaf.

@@ -188,7 +188,7 @@ type situation struct {
 
 func situations() *rapid.Generator[situation] {
 	return rapid.Custom(func(t *rapid.T) situation {
-		s := situation{root: &config.Queue{Name: "root"}}
+		s := situation{root: &config.Queue{Settings: config.Settings{Name: "root"}}}
 		grow(t, s.root, 1)
 		var leaves []string
 		for q := range s.spec().Root.All() {
@@ -213,7 +213,7 @@ func grow(t *rapid.T, parent *config.Queue, depth int) {
 		least = 2
 	}
 	for i := range rapid.IntRange(least, 3).Draw(t, "children") {
-		n := &config.Queue{Name: string(rune('a' + i)), Properties: map[string]string{}}
+		n := &config.Queue{Settings: config.Settings{Name: string(rune('a' + i)), Properties: map[string]string{}}}
 		guaranteed, most := map[string]resources.Amount{}, map[string]resources.Amount{}
 		for _, kind := range kinds {
 			if rapid.Bool().Draw(t, "guaranteed") {

@@ -323,7 +323,8 @@ func (r *runner) reshape(s step) {
 		}
 		if _, exists := r.m.draft.Find(q.Path + "." + name); !exists {
 			id := r.m.draft.Add(queues.Settings{
-				Name: name, Path: q.Path + "." + name, Parent: q.ID, Leaf: s.n%2 == 0, Policies: config.DefaultPolicies(),
+				Settings: config.Settings{Name: name, Path: q.Path + "." + name, Leaf: s.n%2 == 0, Policies: config.DefaultPolicies()},
+				Parent:   q.ID,
 			})
 			r.index.SetQueue(id, r.m.draft.Queue(id).Settings)
 		}

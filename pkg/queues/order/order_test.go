@@ -201,7 +201,7 @@ func BenchmarkNext(b *testing.B) {
 func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 	policies := config.DefaultPolicies()
 	policies.ApplicationSort = policy
-	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root", Policies: policies})
+	d := queues.NewDraft(queues.Settings{Settings: config.Settings{Name: "root", Path: "root", Policies: policies}})
 	var leaves []queues.ID
 	var grow func(parent queues.ID, path string, fanouts []int)
 	grow = func(parent queues.ID, path string, fanouts []int) {
@@ -211,10 +211,9 @@ func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 		}
 		for i := range fanouts[0] {
 			name := fmt.Sprintf("q%d", i)
-			id := d.Add(queues.Settings{
-				Name: name, Path: path + "." + name, Parent: parent, Policies: policies,
-				Guaranteed: resources.GuaranteeFrom(map[string]resources.Amount{resources.CPU: resources.Amount(1000 * (1 + i))}),
-			})
+			s := queues.Settings{Settings: config.Settings{Name: name, Path: path + "." + name, Policies: policies}, Parent: parent}
+			s.Guaranteed = resources.GuaranteeFrom(map[string]resources.Amount{resources.CPU: resources.Amount(1000 * (1 + i))})
+			id := d.Add(s)
 			grow(id, path+"."+name, fanouts[1:])
 		}
 	}

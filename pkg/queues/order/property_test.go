@@ -241,7 +241,7 @@ func TestMayBeAheadProperty(t *testing.T) {
 // siblings are prefixes of each other, amounts are a few units.
 func specs() *rapid.Generator[*config.Spec] {
 	return rapid.Custom(func(t *rapid.T) *config.Spec {
-		root := &config.Queue{Name: "root", Properties: sortProperties(t)}
+		root := &config.Queue{Settings: config.Settings{Name: "root", Properties: sortProperties(t)}}
 		children(t, root, 1)
 		spec, err := queuestest.Spec(root)
 		if err != nil {
@@ -258,7 +258,7 @@ func children(t *rapid.T, n *config.Queue, depth int) {
 		least = 1
 	}
 	for _, name := range []string{"a", "aa", "b"}[:rapid.IntRange(least, 3).Draw(t, "children")] {
-		c := &config.Queue{Name: name}
+		c := &config.Queue{Settings: config.Settings{Name: name}}
 		if rapid.Bool().Draw(t, "guaranteed") {
 			c.Guaranteed = resources.GuaranteeFrom(randomAmounts(t, 0, 4))
 		}

@@ -40,7 +40,7 @@ func TestLongNamesInAnnotations(t *testing.T) {
 	expect.That(t, why.None(), "a long application ID is refused: %v", why)
 	expect.Same(t, "application ID", long[:253]+"...", id.Application)
 	expect.That(t, len(id.Queue) < 7000, "the queue has %d bytes", len(id.Queue))
-	_, why = Place([]config.Rule{{Kind: config.RuleProvided, Create: true}}, Request{Identity: id}, queues.NewDraft(queues.Settings{Name: config.RootName, Path: config.RootName}))
+	_, why = Place([]config.Rule{{Kind: config.RuleProvided, Create: true}}, Request{Identity: id}, queues.NewDraft(queues.Settings{Settings: config.Settings{Name: config.RootName, Path: config.RootName}}))
 	expect.That(t, why.Code == reasons.InvalidQueueName, "a queue with a long name: %v", why)
 	deepest := config.RootName + strings.Repeat("."+long[:64], maxDepth-1)
 	id, _ = Identify(Pod{Annotations: map[string]string{KeyQueue: deepest}}, false)

@@ -153,7 +153,7 @@ func show(result placement.Result, reason reasons.Reason) string {
 
 func (f *fixture) quota() string {
 	q, errs := placement.NamespaceQuota(f.namespace.Annotations)
-	q = cmp.Or(q, &queues.NamespaceQuota{})
+	q = cmp.Or(q, &config.Quota{})
 	out := fmt.Sprintf("set=%t max=(%v) guaranteed=(%v) applications=%d\n",
 		!q.Max.IsUnlimited() || !q.Guaranteed.IsNone(), q.Max, q.Guaranteed, q.MaxApplications)
 	for _, err := range errs {
@@ -173,7 +173,7 @@ type queue struct {
 // draft returns the tree as Place gets it.
 func (tr tree) draft() *queues.Draft {
 	root := tr["root"]
-	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root", SubmitACL: root.Submit, AdminACL: root.Admin})
+	d := queues.NewDraft(queues.Settings{Settings: config.Settings{Name: "root", Path: "root", SubmitACL: root.Submit, AdminACL: root.Admin}})
 	for _, path := range slices.Sorted(maps.Keys(tr)) {
 		end := strings.LastIndexByte(path, '.')
 		if end < 0 {
@@ -181,7 +181,8 @@ func (tr tree) draft() *queues.Draft {
 		}
 		parent, _ := d.Find(path[:end])
 		q := tr[path]
-		s := queues.Settings{Name: path[end+1:], Path: path, Parent: parent.ID, Leaf: q.Leaf, SubmitACL: q.Submit, AdminACL: q.Admin}
+		own := config.Settings{Name: path[end+1:], Path: path, Leaf: q.Leaf, SubmitACL: q.Submit, AdminACL: q.Admin}
+		s := queues.Settings{Settings: own, Parent: parent.ID}
 		if q.Draining {
 			s.State = queues.Draining
 		}
@@ -329,7 +330,7 @@ func FuzzNamespaceQuota(f *testing.F) {
 			placement.KeyNamespaceMaxCPU: single, placement.KeyNamespaceMaxMemory: single, placement.KeyNamespaceMaxApps: single,
 		})
 		none := quota == nil
-		quota = cmp.Or(quota, &queues.NamespaceQuota{})
+		quota = cmp.Or(quota, &config.Quota{})
 		limits := !quota.Max.IsUnlimited() || !quota.Guaranteed.IsNone()
 		for name, amount := range quota.Max.All() {
 			expect.That(t, amount >= 0 && name != "" && name != "cpu", "max of %q is %d", name, amount)

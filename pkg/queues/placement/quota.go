@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -18,7 +18,7 @@ import (
 // be read is left out as a whole, as if it were not there; its error names
 // annotation and value. A max that cannot be read is not replaced by the
 // deprecated annotations. Errors come in a fixed order.
-func NamespaceQuota(annotations map[string]string) (*queues.NamespaceQuota, []error) {
+func NamespaceQuota(annotations map[string]string) (*config.Quota, []error) {
 	r := quotaReader{annotations: annotations}
 	limit := r.amounts(KeyNamespaceMax)
 	if annotations[KeyNamespaceMax] == "" {
@@ -29,7 +29,7 @@ func NamespaceQuota(annotations map[string]string) (*queues.NamespaceQuota, []er
 	if len(limit) == 0 && len(guaranteed) == 0 && applications == 0 {
 		return nil, r.errs
 	}
-	return &queues.NamespaceQuota{
+	return &config.Quota{
 		Guaranteed: resources.GuaranteeFrom(guaranteed), Max: resources.LimitFrom(limit), MaxApplications: applications,
 	}, r.errs
 }

@@ -55,7 +55,7 @@ func parse(text string) (*config.Queue, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		n, indent := &config.Queue{Name: words[0]}, len(line)-len(strings.TrimLeft(line, " \t"))
+		n, indent := &config.Queue{Settings: config.Settings{Name: words[0]}}, len(line)-len(strings.TrimLeft(line, " \t"))
 		var err error
 		for _, word := range words[1:] {
 			err = errors.Join(err, set(n, word))
@@ -83,8 +83,7 @@ func set(q *config.Queue, word string) (err error) {
 		if q.Template == nil {
 			q.Template = &config.Template{}
 		}
-		t := q.Template
-		return setQuota(own, &t.Guaranteed, &t.Max, &t.MaxApplications, &t.Properties)
+		return setQuota(own, &q.Template.Quota, &q.Template.Properties)
 	}
 	switch key, value, _ := strings.Cut(word, "="); key {
 	case "parent":
@@ -98,26 +97,26 @@ func set(q *config.Queue, word string) (err error) {
 		l, err = limit(value)
 		q.Limits = append(q.Limits, l)
 	default:
-		err = setQuota(word, &q.Guaranteed, &q.Max, &q.MaxApplications, &q.Properties)
+		err = setQuota(word, &q.Quota, &q.Properties)
 	}
 	return err
 }
 
 // setQuota reads a word that queues, templates and limits have.
-func setQuota(word string, guaranteed *resources.Guarantee, most *resources.Limit, applications *uint64, properties *map[string]string) (err error) {
+func setQuota(word string, q *config.Quota, properties *map[string]string) (err error) {
 	key, value, _ := strings.Cut(word, "=")
 	quota, name, _ := strings.Cut(key, ".")
 	switch quota {
 	case "guaranteed":
-		amounts := guaranteed.Map()
+		amounts := q.Guaranteed.Map()
 		amounts[name], err = Amount(name, value)
-		*guaranteed = resources.GuaranteeFrom(amounts)
+		q.Guaranteed = resources.GuaranteeFrom(amounts)
 	case "max":
-		amounts := most.Map()
+		amounts := q.Max.Map()
 		amounts[name], err = Amount(name, value)
-		*most = resources.LimitFrom(amounts)
+		q.Max = resources.LimitFrom(amounts)
 	case "maxapps":
-		*applications, err = strconv.ParseUint(value, 10, 64)
+		q.MaxApplications, err = strconv.ParseUint(value, 10, 64)
 	case "props":
 		*properties = map[string]string{}
 		for _, property := range strings.Split(value, ",") {
@@ -146,9 +145,11 @@ func limit(text string) (l config.Limit, err error) {
 	words := strings.Split(text, ";")
 	users, groups, _ := strings.Cut(words[0], "/")
 	l.Users, l.Groups = names(users), names(groups)
+	var q config.Quota
 	for _, word := range words[1:] {
-		err = errors.Join(err, setQuota(word, new(resources.Guarantee), &l.MaxResources, &l.MaxApplications, new(map[string]string)))
+		err = errors.Join(err, setQuota(word, &q, new(map[string]string)))
 	}
+	l.MaxResources, l.MaxApplications = q.Max, q.MaxApplications
 	return l, err
 }
 

@@ -3,14 +3,14 @@ package cache
 import (
 	"maps"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
 // Namespace is what annotations of a namespace say. The zero Namespace has none.
 type Namespace struct {
-	Annotations map[string]string      // read-only
-	Quota       *queues.NamespaceQuota // nil if the annotations set none
+	Annotations map[string]string // read-only
+	Quota       *config.Quota     // nil if the annotations set none
 }
 
 // Namespaces are the known namespaces by name. Make it with make; a missing one is the
@@ -32,4 +32,4 @@ func (n Namespaces) Of(name string) placement.Namespace {
 }
 
 // Quota returns the quota of a namespace; nil if its annotations set none.
-func (n Namespaces) Quota(name string) *queues.NamespaceQuota { return n[name].Quota }
+func (n Namespaces) Quota(name string) *config.Quota { return n[name].Quota }

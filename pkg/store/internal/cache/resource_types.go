@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -98,7 +97,7 @@ func appendTypes(out []string, from ...iter.Seq2[string, resources.Amount]) []st
 }
 
 // TypesOfQuota lists the types that the quota of a namespace names; none for nil.
-func TypesOfQuota(q *queues.NamespaceQuota) []string {
+func TypesOfQuota(q *config.Quota) []string {
 	if q == nil {
 		return nil
 	}
