@@ -138,7 +138,6 @@ func (c *profileCheck) managed(lists *schedconfig.Plugins) {
 	c.enabled("postFilter", lists.PostFilter, preemption.Name)
 	c.enabled("reserve", lists.Reserve, reservation.Name)
 	c.enabled("permit", lists.Permit, reservation.Name)
-	c.enabled("postBind", lists.PostBind, reservation.Name)
 	if slices.Contains(namesOf(lists.PostFilter), names.DefaultPreemption) {
 		c.addf("disable %s at postFilter: it knows no queues, and would evict pods for pods to which the laws of preemption refuse it. "+
 			"List \"*\" under disabled there, and %s and %s under enabled", names.DefaultPreemption, preemption.Name, names.DynamicResources)
