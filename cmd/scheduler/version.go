@@ -13,10 +13,9 @@ import (
 // printVersion prints our version if --version was given. Upstream's flag then prints that
 // of Kubernetes, which decides about feature gates, and ends the process.
 func printVersion(out io.Writer, flags *pflag.FlagSet) error {
-	switch flag := flags.Lookup("version"); flag.Value.String() {
-	case "true", "raw":
-		_, err := fmt.Fprintf(out, "Paddock %s\n", cmp.Or(documents.BuildVersion, "unknown"))
-		return err
+	if value := flags.Lookup("version").Value.String(); value != "true" && value != "raw" {
+		return nil
 	}
-	return nil
+	_, err := fmt.Fprintf(out, "Paddock %s\n", cmp.Or(documents.BuildVersion, "unknown"))
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +57,7 @@ var (
 // Process is what the plugins of one scheduler share.
 type Process struct {
 	store   atomic.Pointer[store.Store]
-	managed atomic.Pointer[map[string]bool]
+	managed atomic.Pointer[[]string] // args.ManagedProfiles; nil before Configure
 	watcher atomic.Pointer[informer.Watcher]
 	// previewer makes previews of pods, once it is set.
 	previewer atomic.Pointer[rest.Previewer]
@@ -120,7 +121,7 @@ func (p *Process) Store() *store.Store { return p.store.Load() }
 // Managed reports whether pods with the scheduler name belong to queues.
 func (p *Process) Managed(schedulerName string) bool {
 	m := p.managed.Load()
-	return m != nil && (*m)[schedulerName]
+	return m != nil && slices.Contains(*m, schedulerName)
 }
 
 // Configure makes the store and starts the sources of its input. Every instance of QueueSort
@@ -133,10 +134,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	options := storeOptions(args)
 	options.Standby = !p.Leader.Leading() // see onStartedLeading
-	s, managed := store.New(queuesconfig.Default(), options), make(map[string]bool, len(args.ManagedProfiles))
-	for _, name := range args.ManagedProfiles {
-		managed[name] = true
-	}
+	s := store.New(queuesconfig.Default(), options)
 	logger := klog.FromContext(ctx).WithName("queues")
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	w := interceptor(s)
@@ -159,7 +157,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 		return err
 	}
 	p.measure(ctx, s, int(*args.MetricsQueues), decided)
-	p.managed.Store(&managed)
+	p.managed.Store(&args.ManagedProfiles)
 	p.watcher.Store(watcher)
 	p.store.Store(s)
 	p.args = args

@@ -80,8 +80,7 @@ func On(pod *corev1.Pod, node string) *corev1.Pod {
 
 // Daemon makes a pod one of DaemonSet d, whose UID is d, for a node.
 func Daemon(pod *corev1.Pod, node string) *corev1.Pod {
-	yes := true
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: &yes}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: new(true)}}
 	return Requiring(pod, node)
 }
 
