@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -379,7 +380,7 @@ func (s *simulation) configure(d document) {
 		s.lastValid, s.validAt = d, s.api.rv+1
 		for _, leaf := range leaves {
 			if q := queueOf(d.spec, leaf); q == nil || !q.Leaf {
-				s.removed[leaf], s.removed[placement.RecoveryQueue] = true, true
+				s.removed[leaf], s.removed[queues.RecoveryPath] = true, true
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
@@ -155,7 +156,7 @@ func (in *instance) claimant(pod *corev1.Pod) claimant {
 		c.queue, c.app = told.(claimant).queue, told.(claimant).app
 	}
 	if in.sim.settings.dynamic && pod.Namespace == evil && pod.Spec.NodeName != "" && queueOf(in.sim.lastValid.spec, c.queue) == nil {
-		if x, known := in.store().Explanation(pod.UID, time.Now()); known && x.App != nil && x.App.Queue == placement.RecoveryQueue {
+		if x, known := in.store().Explanation(pod.UID, time.Now()); known && x.App != nil && x.App.Queue == queues.RecoveryPath {
 			c.queue = x.App.Queue
 		}
 	}
@@ -169,7 +170,7 @@ func (in *instance) checkQueues() error {
 	}
 	made, by := 0, map[string]int{}
 	for q := range in.store().Snapshot().All() {
-		if q.Managed || q.IsRoot() || q.Path == placement.RecoveryQueue {
+		if q.Managed || q.IsRoot() || q.Path == queues.RecoveryPath {
 			continue
 		}
 		made++

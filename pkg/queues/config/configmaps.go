@@ -78,10 +78,8 @@ func DocumentKey(options map[string]string) string {
 
 // flatten returns all values of a ConfigMap as text.
 func flatten(name string, s Source) (map[string]string, error) {
-	out := maps.Clone(s.Data)
-	if out == nil {
-		out = map[string]string{}
-	}
+	out := map[string]string{}
+	maps.Copy(out, s.Data)
 	var failed []error
 	for _, key := range slices.Sorted(maps.Keys(s.BinaryData)) {
 		plain, compressed := strings.CutSuffix(key, compressedSuffix)

@@ -37,10 +37,6 @@ type tightest struct {
 	name   string // of the owner; "*" for the wildcard
 }
 
-// bytesOfBound is about what a tightest takes, which is made for each owner and changed at
-// each level.
-const bytesOfBound = 48
-
 func (t *tightest) lower(amount uint64, path, name string) {
 	if t.path == "" || amount < t.amount {
 		*t = tightest{amount, path, name}
@@ -48,7 +44,7 @@ func (t *tightest) lower(amount uint64, path, name string) {
 }
 
 func (r *report) limitWithin(q *rawQueue, l *rawLimit, o owner) {
-	if !r.affords(l.at, l.line, strings.Count(q.path, ".")*(1+len(l.max.list))*bytesOfBound) {
+	if !r.affords(l.at, l.line, strings.Count(q.path, ".")*(1+len(l.max.list))*bytesOfEntry) {
 		return
 	}
 	amounts := make([]tightest, len(l.max.list))

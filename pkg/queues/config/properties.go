@@ -152,7 +152,7 @@ func Inherited(parent map[string]string) map[string]string {
 	return out
 }
 
-// bytesOfEntry is about what an entry of a map of properties or types takes.
+// bytesOfEntry is about what an entry of a map of properties or types takes, or a bound of a limit.
 const bytesOfEntry = 64
 
 // inheritance checks how many properties q, with as many above it, and the queues below it

@@ -24,7 +24,7 @@
 // is asked. Or its result can never be right (an illegal name, a leaf as
 // parent), and the search ends with a refusal, because the next rule would hide
 // the mistake. A pod that already runs is never refused: mistakes are passed
-// over, access lists ignored, and [RecoveryQueue] is the last resort.
+// over, access lists ignored, and [queues.RecoveryPath] is the last resort.
 //
 // Everything here is a pure function of its arguments. Start reading with
 // keys.go, then identity.go, place.go, rule.go, refusal.go, quota.go.

@@ -1,7 +1,5 @@
 package placement
 
-import "github.com/paddock-scheduler/paddock/pkg/queues"
-
 // Domain is the prefix of YuniKorn's labels and annotations.
 const Domain = "yunikorn.apache.org/"
 
@@ -45,11 +43,5 @@ const (
 	KeyParentQueue = Domain + "parentqueue"
 )
 
-// Queues that placement knows by name.
-const (
-	// DefaultQueue takes what no rule placed, where it exists as a leaf.
-	DefaultQueue = "root.default"
-	// RecoveryQueue holds running pods that nothing else takes. It is a leaf
-	// without quota and access lists. No rule may give it.
-	RecoveryQueue = queues.RecoveryPath
-)
+// DefaultQueue takes what no rule placed, where it exists as a leaf.
+const DefaultQueue = "root.default"

@@ -53,7 +53,7 @@ type attempt struct {
 }
 
 // Place asks the rules, in order, for the queue of a pod, then takes
-// [DefaultQueue], then, for a running pod, [RecoveryQueue]. Without rules the
+// [DefaultQueue], then, for a running pod, [queues.RecoveryPath]. Without rules the
 // pod's own queue name counts, and must exist. Either the result has a Path, or
 // the reason says what to correct; Trace is filled in both cases. A running pod
 // is never refused.
@@ -78,9 +78,9 @@ func Place(rules []config.Rule, req Request, tree *queues.Draft) (Result, reason
 		return a.placed(DefaultQueue, false), reasons.Reason{}
 	}
 	if req.Running {
-		a.note(stepRecovery, RecoveryQueue, reasons.Reason{})
-		_, exists := tree.Find(RecoveryQueue)
-		return a.placed(RecoveryQueue, !exists), reasons.Reason{}
+		a.note(stepRecovery, queues.RecoveryPath, reasons.Reason{})
+		_, exists := tree.Find(queues.RecoveryPath)
+		return a.placed(queues.RecoveryPath, !exists), reasons.Reason{}
 	}
 	return Result{Trace: a.trace}, refusal(a.trace, mostTelling(a.trace, req.Identity.Queue != ""))
 }

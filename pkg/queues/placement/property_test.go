@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/internal/expect"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -51,7 +52,7 @@ func TestPlaceKeepsItsLaws(t *testing.T) {
 		}),
 		"created": changed(func(c *problem) {
 			for path, q := range c.tree {
-				q.Leaf = q.Leaf && path == placement.RecoveryQueue
+				q.Leaf = q.Leaf && path == queues.RecoveryPath
 				c.tree[path] = q
 			}
 		}),
@@ -223,7 +224,7 @@ func lawFirstRule(place placer, s problem) error {
 // neither a rule nor the default queue takes them.
 func lawRecoveryIsLast(place placer, s problem) error {
 	result, _ := place(s.rules, s.req, s.tree)
-	if result.Path != placement.RecoveryQueue {
+	if result.Path != queues.RecoveryPath {
 		return nil
 	}
 	if !s.req.Running {
@@ -340,7 +341,7 @@ var trees = rapid.Custom(func(t *rapid.T) tree {
 		}
 	}
 	if rapid.Bool().Draw(t, "recovery") {
-		out[placement.RecoveryQueue] = queue{Leaf: true}
+		out[queues.RecoveryPath] = queue{Leaf: true}
 	}
 	var parents []string
 	for path := range out {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -34,8 +35,8 @@ func (a *attempt) evaluate(rule *config.Rule) (string, reasons.Reason) {
 	if err := checkPath(path); err != nil {
 		return "", reasons.New(reasons.InvalidQueueName, "queue name %s is not valid: %v", quote(path), err)
 	}
-	if path == RecoveryQueue || strings.HasPrefix(path, RecoveryQueue+".") {
-		return path, reasons.New(reasons.PlacementRuleFailed, "queue %s is reserved for running pods that no rule can place", RecoveryQueue)
+	if queues.Within(path, queues.RecoveryPath) {
+		return path, reasons.New(reasons.PlacementRuleFailed, "queue %s is reserved for running pods that no rule can place", queues.RecoveryPath)
 	}
 	if _, exists := a.tree.Find(path); !exists && !rule.Create {
 		return path, reasons.New(reasons.QueueNotFound, "queue %s does not exist and the rule may not create it%s", shown(path), dotHint(rule, name))
@@ -106,10 +107,9 @@ var annotationOf = map[string]string{
 	"namespace.resourcemaxapps":    KeyNamespaceMaxApps,
 }
 
-// tag returns the value of a tag, empty when it is not set. All tags are the namespace's, so
+// tag returns the value of a tag, whose name is lower case; empty when it is not set. All tags are the namespace's, so
 // that no user can place a pod by claiming another namespace.
 func (r Request) tag(name string) string {
-	name = strings.ToLower(name)
 	if name == "namespace" {
 		return r.Namespace.Name
 	}
