@@ -54,6 +54,12 @@ build: ## Build bin/scheduler and bin/kubectl-paddock.
 binaries: ## Build all of bin/ that tests and the local cluster start: PROGRAMS= chooses.
 	@$(GO_BUILD) -o bin/ $(or $(PROGRAMS),./cmd/...)
 
+# make run uses an existing cluster only if the command line of make names it: the KUBECONFIG of a
+# shell is often that of a cluster in production.
+ifneq ($(origin KUBECONFIG),command line)
+KUBECONFIG :=
+endif
+
 # A cluster that exists and is not the one in DIR, which make run starts anew.
 EXISTING := $(filter-out $(abspath $(or $(DIR),.cluster))/%,$(abspath $(KUBECONFIG)))
 
