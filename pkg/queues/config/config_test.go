@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -328,7 +327,7 @@ func TestProblemString(t *testing.T) {
 // TestBombs gives documents that are small and would be large, or deep, once read, or
 // what is to be said of them.
 func TestBombs(t *testing.T) {
-	const words, memory, patience = 4 << 20, 600 << 20, 20 * time.Second
+	const words, memory = 4 << 20, 600 << 20
 	var laughs strings.Builder
 	laughs.WriteString("partitions:\n- queues:\n  - &q0 {name: a}\n")
 	for i := 1; i < 30; i++ {
@@ -369,9 +368,7 @@ func TestBombs(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		begun := time.Now()
 		_, err := Parse([]byte(c.document))
-		expect.That(t, time.Since(begun) < patience, "%.40q: it takes %v", c.document, time.Since(begun))
 		runtime.ReadMemStats(&after)
 		said, took := fmt.Sprint(err), after.TotalAlloc-before.TotalAlloc
 		expect.That(t, strings.Contains(said, c.want), "%.40q: %.200s, want %s", c.document, said, c.want)

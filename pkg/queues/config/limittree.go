@@ -47,8 +47,21 @@ func (r *report) limitWithin(q *rawQueue, l *rawLimit, o owner) {
 	if !r.affords(l.at, l.line, strings.Count(q.path, ".")*(1+len(l.max.list))*bytesOfEntry) {
 		return
 	}
-	amounts := make([]tightest, len(l.max.list))
-	var apps tightest
+	amounts, apps := l.tightestAbove(q, o)
+	for i, own := range l.max.list {
+		if t := amounts[i]; t.path != "" && uint64(own.amount) > t.amount {
+			r.errorf(l.at.at("maxresources."+label(own.name)), own.line, "%s %s gets %s here, more than the %s %s has in %s",
+				o.kind, quote(o.name), quantity.Format(own.name, own.amount),
+				quantity.Format(own.name, resources.Amount(t.amount)), quote(t.name), t.path)
+		}
+	}
+	r.limitAppsWithin(l, o, apps)
+}
+
+// tightestAbove returns the smallest limits above a queue for an owner: one for each amount of l, and
+// that of applications.
+func (l *rawLimit) tightestAbove(q *rawQueue, o owner) (amounts []tightest, apps tightest) {
+	amounts = make([]tightest, len(l.max.list))
 	for a := q.parent; a != nil; a = a.parent {
 		above, name := a.covering(o)
 		if above == nil {
@@ -63,14 +76,7 @@ func (r *report) limitWithin(q *rawQueue, l *rawLimit, o owner) {
 			apps.lower(above.apps.value, a.path, name)
 		}
 	}
-	for i, own := range l.max.list {
-		if t := amounts[i]; t.path != "" && uint64(own.amount) > t.amount {
-			r.errorf(l.at.at("maxresources."+label(own.name)), own.line, "%s %s gets %s here, more than the %s %s has in %s",
-				o.kind, quote(o.name), quantity.Format(own.name, own.amount),
-				quantity.Format(own.name, resources.Amount(t.amount)), quote(t.name), t.path)
-		}
-	}
-	r.limitAppsWithin(l, o, apps)
+	return amounts, apps
 }
 
 func (r *report) limitAppsWithin(l *rawLimit, o owner, above tightest) {
