@@ -57,7 +57,7 @@ binaries: ## Build all of bin/ that tests and the local cluster start: PROGRAMS=
 # make run uses an existing cluster only if the command line of make names it: the KUBECONFIG of a
 # shell is often that of a cluster in production.
 ifneq ($(origin KUBECONFIG),command line)
-KUBECONFIG :=
+override KUBECONFIG :=
 endif
 
 # A cluster that exists and is not the one in DIR, which make run starts anew.

@@ -59,7 +59,7 @@ func runCommand(ctx context.Context, dir string, words []string, out io.Writer) 
 	ctx, cancel := context.WithTimeout(ctx, commandPatience)
 	defer cancel()
 	err = commands[words[0]].do(ctx, client, out, words[1:]) // checked by checkCommand
-	if utilnet.IsConnectionRefused(err) {
+	if utilnet.IsConnectionRefused(err) || utilnet.IsTimeout(err) {
 		return fmt.Errorf("%w\n(the cluster of %s; does it still run?)", err, dir)
 	}
 	return err

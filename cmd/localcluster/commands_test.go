@@ -64,6 +64,9 @@ func TestRecord(t *testing.T) {
 	expect.Fails(t, runCommand(t.Context(), dir, []string{"pods"}, io.Discard), dead)
 	wrong := runCommand(t.Context(), dir, []string{"scale", "web", "9"}, io.Discard)
 	expect.That(t, wrong != nil && !strings.Contains(wrong.Error(), dead), "of a wrong argument: %v", wrong)
+	for range 2 {
+		expect.OK(t, removeRecord(dir))
+	}
 }
 
 func TestHelpNamesOnlyWhatIsThere(t *testing.T) {

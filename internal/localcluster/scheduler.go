@@ -163,9 +163,13 @@ func setArgument(config map[string]any, a Argument) (count int) {
 func argsOf(profile map[string]any, plugin string) map[string]any {
 	plugins, _ := profile["pluginConfig"].([]any)
 	for _, p := range plugins {
-		config, _ := p.(map[string]any)
-		if args, ok := config["args"].(map[string]any); ok && config["name"] == plugin {
-			return args
+		if config, _ := p.(map[string]any); config["name"] == plugin {
+			if config["args"] == nil {
+				config["args"] = map[string]any{}
+			}
+			if args, ok := config["args"].(map[string]any); ok {
+				return args
+			}
 		}
 	}
 	args := map[string]any{}

@@ -235,6 +235,8 @@ func TestIgnoredKeys(t *testing.T) {
 		{"the name of the cluster", config.Source{Data: map[string]string{"service.clusterId": "east", "service.clusterid": ""}}, config.Source{}, []string{"service.clusterid"}},
 		{"sorted, each once", config.Source{Data: map[string]string{"z": "", "log.level": ""}},
 			config.Source{Data: map[string]string{"log.level": ""}, BinaryData: map[string][]byte{"b": nil}}, []string{"b", "log.level", "z"}},
+		{"the document packed and not packed", config.Source{}, config.Source{Data: queues(""), BinaryData: map[string][]byte{"queues.yaml.gz": expect.Gzipped("")}},
+			[]string{"queues.yaml (key queues.yaml.gz takes its place)"}},
 		{"a packed name for what is not packed", config.Source{Data: map[string]string{"queues.yaml.gz": ""}},
 			config.Source{BinaryData: map[string][]byte{"queues.yaml.gz": expect.Gzipped("")}}, []string{"queues.yaml.gz"}},
 	} {

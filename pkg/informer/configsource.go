@@ -206,16 +206,20 @@ func (c *ConfigMaps) warn(keys []string) {
 	}
 }
 
-// ignoredKeys lists, sorted, the keys of the sources that are neither the queue document
-// nor an option that is read. Options are those that FromConfigMaps returned for the
-// sources.
+// ignoredKeys lists, sorted, the keys of the sources that are neither the queue document nor an
+// option that is read, and those of which the packed key is read. Options are those that
+// FromConfigMaps returned for the sources.
 func ignoredKeys(options map[string]string, sources ...config.Source) []string {
 	read := []string{config.DocumentKey(options), config.PolicyGroupOption, config.ClusterIDOption}
 	var ignored []string
 	for _, s := range sources {
 		for key := range s.Data {
-			if !slices.Contains(read, key) {
+			_, packed := s.BinaryData[key+".gz"]
+			switch {
+			case !slices.Contains(read, key):
 				ignored = append(ignored, key)
+			case packed:
+				ignored = append(ignored, key+" (key "+key+".gz takes its place)")
 			}
 		}
 		for key := range s.BinaryData {

@@ -57,7 +57,7 @@ type Rejection struct {
 	Rule Rule `json:"rule"`
 	Pods int  `json:"pods"`
 	// Named are the pods with their nodes; for RuleLingering, with grace periods, and for
-	// RuleRefused, with the reasons, in a refusal only. The sentence has them.
+	// RuleRefused, with the reasons, in a refusal only. The sentence has the first of them.
 	Named []string `json:"-"`
 }
 

@@ -259,15 +259,6 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestAnExtenderThatDoesNotAnswer: the sentence is that of the extender, because no choice was weighed.
-func TestAnExtenderThatDoesNotAnswer(t *testing.T) {
-	d := planner.Decision{
-		Outcome: planner.Refuse, Stopped: planner.RuleExtender,
-		FilterResults: planner.FilterResults{Objections: "extender x: it is down"},
-	}
-	expect.Same(t, "sentence", "extender x: it is down", d.Sentence())
-}
-
 // TestSentencesAreOneLine: each text is one line of limited length without UIDs of pods.
 func TestSentencesAreOneLine(t *testing.T) {
 	for seed := uint64(1); seed <= 3000; seed++ {

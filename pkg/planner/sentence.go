@@ -45,7 +45,7 @@ func (d Decision) Sentence() string {
 		return s
 	}
 	s := d.refusal() + d.named()
-	if !d.Exhaustive && !d.More && d.Stopped != RuleExtender {
+	if !d.Exhaustive && !d.More {
 		s += "; not every choice was weighed, so there may be one"
 	}
 	return s

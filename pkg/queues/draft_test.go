@@ -31,12 +31,12 @@ func TestDraftRefusesQueuesThatDoNotExist(t *testing.T) {
 	expect.Same(t, "the tree", before, queuestest.ShowSettings(d))
 }
 
-// adds tells whether a queue is added; Add panics otherwise.
 // settings are those of a queue with a path.
 func settings(path string, parent queues.ID) queues.Settings {
 	return queues.Settings{Settings: config.Settings{Name: path[strings.LastIndexByte(path, '.')+1:], Path: path}, Parent: parent}
 }
 
+// adds tells whether a queue is added; Add panics otherwise.
 func adds(d *queues.Draft, s queues.Settings) (added bool) {
 	defer func() {
 		switch why := recover().(type) {

@@ -174,10 +174,19 @@ func DecisionOf(s *output.Step) *Decision {
 	return d
 }
 
+// counts returns rejections without the names of pods: there is no bound on these.
+func counts(all []planner.Rejection) []planner.Rejection {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Named = nil
+	}
+	return out
+}
+
 // addQueue adds the decision of queue preemption.
 func (d *Decision) addQueue(q *planner.Decision, types []string) {
 	d.Node, d.Contested, d.OptedOut, d.Violations = q.Node, q.Contested, q.OptedOut, q.Violations
-	d.Unfit, d.FilterCalls, d.Incomplete, d.Rejected = q.Unfit, q.FitsCalls, !q.Exhaustive, q.Rejected
+	d.Unfit, d.FilterCalls, d.Incomplete, d.Rejected = q.Unfit, q.FitsCalls, !q.Exhaustive, counts(q.Rejected)
 	if q.Queue != "" {
 		d.Queue = q.Queue
 	}

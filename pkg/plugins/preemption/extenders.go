@@ -220,7 +220,7 @@ func (x *extenders) addTo(d planner.Decision) planner.Decision {
 		return d
 	}
 	return planner.Decision{
-		Ask: d.Ask, Queue: d.Queue, Fence: d.Fence, Outcome: planner.Refuse, Stopped: planner.RuleExtender,
+		Ask: d.Ask, Queue: d.Queue, Fence: d.Fence, Outcome: planner.Refuse, Stopped: planner.RuleExtender, Exhaustive: true,
 		FilterResults: planner.FilterResults{Objections: x.failure(), FitsCalls: d.FitsCalls},
 	}
 }

@@ -328,6 +328,7 @@ func TestPreviewAsksExtenders(t *testing.T) {
 			out := previewOf(t, pv, plugintest.Pod("new", c.milli))
 			expect.That(t, out.Outcome == c.outcome && strings.Contains(out.Summary, c.text),
 				"%s: %s; want %s: %s", out.Outcome, out.Summary, c.outcome, c.text)
+			expect.That(t, c.extender.status != fails || !out.Decision.Incomplete, "without an answer no choice was weighed: %s", out.Summary)
 		})
 	}
 }

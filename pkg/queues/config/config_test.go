@@ -352,7 +352,8 @@ func TestBombs(t *testing.T) {
 		{inside + "properties: {" + repeat("n%d: 1,", 10_000) + "}, queues: " + siblings + "}]}]", tooLarge},
 		{inside + users, tooLarge},
 		{"partitions: [{placementrules: [" + strings.Repeat(expression, 100_000) + "]}]", tooLarge},
-		{inside + "submitacl: '" + repeat("n%d,", 200_000) + "', parent: x}]}]", "must be true or false"},
+		{inside + "queues: " + levels[:len(levels)-len("[]"+strings.Repeat("}]", MaxDepth-2))] + "[{name: z, resources: {guaranteed: {" +
+			repeat("n%d: 1,", 100_000) + "}}}]" + strings.Repeat("}]", MaxDepth-2) + "}]}]", tooLarge},
 		{"partitions: [{placementrules: [{name: fixed, create: true, value: root" + strings.Repeat(".a", 500_000) + "}], queues: [{name: root}]}]",
 			"is more than 101 levels deep"},
 		{laughs.String(), "more than the 1048576 values allowed, aliases written out"},

@@ -3,14 +3,24 @@ package config
 import (
 	"errors"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
 // expressionChars tell a regular expression from a misspelled name, as in YuniKorn.
 const expressionChars = "^$*+?()[{}|"
 
-// bytesOfExpression is what a byte of an expression such as x{1000} takes once it is compiled, nearly.
-const bytesOfExpression = 4 << 10
+// bytesOfStep is about what a step of a compiled expression takes.
+const bytesOfStep = 64
+
+// stepsOf is about how many steps an expression is compiled to: x{1000} has 1,000.
+func stepsOf(e *syntax.Regexp) int {
+	steps := 1 + len(e.Rune)
+	for _, s := range e.Sub {
+		steps += stepsOf(s)
+	}
+	return steps * max(1, e.Min, e.Max)
+}
 
 // filter checks the filter of a rule. A list is one regular expression or
 // plain names: a single entry that is not a plain name is the expression. In a list
@@ -63,10 +73,14 @@ func (r *report) filterEntry(at place, kind string, t text, name *regexp.Regexp)
 	if name.MatchString(t.value) {
 		return []string{t.value}, nil
 	}
-	if !r.affords(at, t.line, len(t.value)*bytesOfExpression) {
+	parsed, err := syntax.Parse(t.value, syntax.Perl)
+	if err == nil && !r.affords(at, t.line, stepsOf(parsed)*bytesOfStep) {
 		return nil, nil
 	}
-	expression, err := regexp.Compile(t.value)
+	var expression *regexp.Regexp
+	if err == nil {
+		expression, err = regexp.Compile(t.value)
+	}
 	if err == nil && !strings.ContainsAny(t.value, expressionChars) {
 		err = errors.New("it has none of " + expressionChars)
 	}

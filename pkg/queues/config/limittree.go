@@ -44,7 +44,8 @@ func (t *tightest) lower(amount uint64, path, name string) {
 }
 
 func (r *report) limitWithin(q *rawQueue, l *rawLimit, o owner) {
-	if !r.affords(l.at, l.line, strings.Count(q.path, ".")*(1+len(l.max.list))*bytesOfEntry) {
+	// A look-up counts as a byte, and an amount that is found above as four.
+	if !r.affords(l.at, l.line, (4+strings.Count(q.path, "."))*(1+len(l.max.list))) {
 		return
 	}
 	amounts, apps := l.tightestAbove(q, o)

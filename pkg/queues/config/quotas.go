@@ -65,6 +65,9 @@ func (r *report) quotas(q *rawQueue, above ceiling) map[string]resources.Amount 
 			wanted[name] = wanted[name].Add(amount)
 		}
 	}
+	if !r.affords(q.place("resources"), q.line, len(wanted)*bytesOfEntry) {
+		return nil
+	}
 	r.sumWithinGuaranteed(q, wanted)
 	r.sumWithinMax(q, wanted, effective)
 	if own := q.resources.guaranteed; own.set() {

@@ -107,8 +107,8 @@ var annotationOf = map[string]string{
 	"namespace.resourcemaxapps":    KeyNamespaceMaxApps,
 }
 
-// tag returns the value of a tag, whose name is lower case; empty when it is not set. All tags are the namespace's, so
-// that no user can place a pod by claiming another namespace.
+// tag returns the value of a tag; its name is lower case. It is empty if the tag is not set. All tags
+// are of the namespace, so that no user can place a pod by claiming another namespace.
 func (r Request) tag(name string) string {
 	if name == "namespace" {
 		return r.Namespace.Name

@@ -116,7 +116,7 @@ type Rest struct {
 	Queues  *queues.Snapshot
 	Holds   *reservations.View
 	Spec    *config.Spec
-	// Until is when each hold times out, by asker; a hold whose asker is being bound is not there.
+	// Until is when each hold times out, by asker; holds of askers that are being bound are not there.
 	Until map[types.UID]time.Time
 	// Finished are the last applications that ended, oldest first.
 	Finished []*AppRecord

@@ -44,7 +44,6 @@ func (x *Slots) GiveWay(p *model.Pod, node string, seen int, now time.Time) bool
 		return false
 	}
 	p.GaveWay++
-	x.m.Pending.Window.Failed()
 	return true
 }
 
@@ -89,8 +88,8 @@ func (x *Slots) findAhead(p *model.Pod, n *cache.Node) []*model.Pod {
 	return l.pods
 }
 
-// slotsToCompare returns the pods with a slot that may go before p, with those whose usage decides about
-// it, in the order of model.ComparePods. No pod of a leaf goes first if no queue above it is below its
+// slotsToCompare returns the pods with a slot that may go before p, with those of which the usage decides
+// about it, in the order of model.ComparePods. No pod of a leaf goes first if no queue above it is below its
 // guarantee even without what all pods with a slot use.
 func (x *Slots) slotsToCompare(l *podsAhead) []*model.Pod {
 	admitted := func(q queues.ID) resources.Vector { return x.m.Cache.Tree().Queue(q).Admitted }
@@ -199,6 +198,7 @@ func (x *Slots) putBackForAhead(p *model.Pod, node string, seen int, now time.Ti
 	default:
 		return false
 	}
+	x.m.Pending.Window.Failed()
 	if behind { // the scheduler's queue is to try them before p
 		x.m.Pending.Keys.Add(p.UID, rank, now.UnixNano())
 	}

@@ -57,15 +57,16 @@ func (x *Plans) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	}
 }
 
-// chosenAgain is what a node-bound asker waits for whose victims are not known any more.
-const chosenAgain = "the pods to go are chosen again"
+// decidedAgain is the Note of a node-bound hold without a plan: the plan was called off, or the
+// process has just started.
+const decidedAgain = "it is decided again which pods go, if any"
 
 // abortPlan keeps the chosen victims that were not deleted. why is the reason that the
 // asker waits.
 func (x *Plans) abortPlan(p *model.Pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
 	left := x.holds.Left(h)
 	chosen := slices.DeleteFunc(slices.Clone(h.Chosen), func(uid types.UID) bool { return slices.Contains(left, x.m.Pods[uid]) })
-	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Note: chosenAgain, Decision: x.newDecisionID(p, now)}, now)
+	x.holds.Rechoose(p, reservations.Hold{Chosen: chosen, Note: decidedAgain, Decision: x.newDecisionID(p, now)}, now)
 	x.queueWrite(p, output.WorkRecord, now)
 	x.states.ReturnBy(p, preemption.Latest(now, p.Asker.TriedAt.Add(preemption.AtMostEvery)))
 	if p.State.WaitsForNode() {

@@ -84,7 +84,7 @@ func (x *Plans) claimed(p *model.Pod) reservations.Hold {
 		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, NodeBound: p.RequiredNode != "",
 	}
 	if h.NodeBound && len(c.Victims) == 0 {
-		h.Note = chosenAgain
+		h.Note = decidedAgain
 	}
 	committed := false
 	for _, uid := range c.Victims {
