@@ -20,7 +20,7 @@ const (
 	mostFields  = 20
 	mostMethods = 60
 	mostLines   = 3000
-	mostOfAll   = 55736 // lines of all packages; lower it when lines go
+	mostOfAll   = 55667 // lines of all packages; lower it when lines go
 )
 
 type sizes struct {
