@@ -77,10 +77,7 @@ func (r *report) filterEntry(at place, kind string, t text, name *regexp.Regexp)
 	if err == nil && !r.affords(at, t.line, stepsOf(parsed)*bytesOfStep) {
 		return nil, nil
 	}
-	var expression *regexp.Regexp
-	if err == nil {
-		expression, err = regexp.Compile(t.value)
-	}
+	expression, err := regexp.Compile(t.value)
 	if err == nil && !strings.ContainsAny(t.value, expressionChars) {
 		err = errors.New("it has none of " + expressionChars)
 	}

@@ -122,6 +122,9 @@ func (x *Index) MayBeAhead(leaves iter.Seq[queues.ID], request resources.Vector,
 			tops[b.top] = true
 		}
 	}
+	if len(tops) == 0 {
+		return nil
+	}
 	out := map[queues.ID]bool{}
 	for leaf := range leaves {
 		if tops[x.nodes[leaf].branch.top] {
